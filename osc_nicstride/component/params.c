@@ -60,16 +60,6 @@ static onic_param_t params[] = {
            "eighth of all for each, or an equal part where there are fewer. Less where /dev/shm is "
            "small, as with the area. Where pml superpipe is selected its parameter of "
            "that name counts instead. 0: messages go by UCX"),
-    {.name = "lists",
-     .help =
-         "Kibibytes for block lists that other processes use repeatedly in this process's "
-         "windows: 40 bytes for a block. Where there is no room, and with 0, they come with the "
-         "data each time",
-     .size = &nicstride_component.lists.limit,
-     .shift = 10,
-     .value = 131072,
-     .min = 0,
-     .max = INT_MAX},
     NUMBER(nic_connections, 0, 64, 2, ONIC_RC_MOST,
            "Connections that method nic opens at most, each to one process, and as many that it "
            "takes from others. What finds no room goes by message"),

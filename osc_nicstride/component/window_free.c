@@ -98,7 +98,7 @@ static bool has_left(void *arg)
     return p->flow.posting == 0 || nicstride_peer_failed_locked(p);
 }
 
-/** Waits until lists, keys and answers to them are sent, for which no flush waits. None is handled
+/** Waits until lists, keys and answers to these are sent, for which no flush waits. None is handled
  *  any more. */
 static void await_sent(nicstride_module_t *m)
 {

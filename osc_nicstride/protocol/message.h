@@ -56,8 +56,7 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_KEYS,   /**< payload, inline: see below; op 0: asks for keys of the window; op 1:
                              the answer */
     NICSTRIDE_MSG_LAYOUT, /**< a slice of the list with the id `count` (peer_layout_cache.h),
-                             from `offset` on; op 1: the last one. Without a layout the answer: op
-                             1: the target has the list; op 0: it will not have it */
+                             from `offset` on; op 1: the last one */
     NICSTRIDE_MSG_ROWS,   /**< types from this one to LAST belong to rows: payload, inline */
     NICSTRIDE_MSG_LAST = NICSTRIDE_MSG_ROWS + 4
 } nicstride_msg_type_t;

@@ -14,9 +14,7 @@
 /** The number by which the target may cache the layout's list; 0: it does not. */
 static uint64_t number_of(const onic_layout_t *l)
 {
-    return l->nruns >= NICSTRIDE_LAYOUT_CACHE_RUNS && l->nruns <= NICSTRIDE_LAYOUT_CACHE_MOST
-               ? onic_layout_number(l)
-               : 0;
+    return l->nruns >= NICSTRIDE_LAYOUT_CACHE_RUNS ? onic_layout_number(l) : 0;
 }
 
 void nicstride_tell_list_locked(nicstride_peer_t *p, const onic_layout_t *l)
@@ -34,7 +32,7 @@ void nicstride_tell_list_locked(nicstride_peer_t *p, const onic_layout_t *l)
     if (number != 0 && p->sent == NULL)
         p->sent = calloc(1, sizeof(*p->sent));
     if (number == 0 || p->sent == NULL || p->failed ||
-        (id = nicstride_layout_send(p->sent, number)) == 0)
+        (id = nicstride_layout_send(p->sent, number, l->nruns)) == 0)
         return;
     cap = cap < sizeof(f.layout) ? cap : sizeof(f.layout);
     list.size = l->run_start[l->nruns];
@@ -56,7 +54,7 @@ void nicstride_tell_list_locked(nicstride_peer_t *p, const onic_layout_t *l)
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
-/** Writes the id of the layout's list, if the target has the list, and the levels around it.
+/** Writes the id of the layout's list, if the target was sent that, and the levels around it.
  * Returns the bytes written, or 0. */
 static size_t put_id(const nicstride_peer_t *p, const onic_layout_t *l, unsigned char *layout)
 {

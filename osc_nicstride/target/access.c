@@ -15,20 +15,12 @@
 void nicstride_on_layout(const nicstride_incoming_t *in)
 {
     nicstride_peer_t *p = in->p;
-    bool had = false;
 
-    if (in->msg->layout_len == 0) {
-        if (p->sent != NULL)
-            nicstride_layout_answered(p->sent, in->msg->count, in->msg->op != 0);
-        return;
-    }
     if (p->kept == NULL)
         p->kept = calloc(1, sizeof(*p->kept));
     if (p->kept != NULL)
-        nicstride_layout_slice(&nicstride_component.lists, p->kept, in->msg, in->layout, &had);
-    if (in->msg->op != 0)
-        nicstride_send_note_locked(p, NICSTRIDE_MSG_LAYOUT, had, in->msg->count);
-    nicstride_add(&nicstride_counters.lists_had, had);
+        nicstride_layout_slice(p->kept, in->msg, in->layout);
+    nicstride_add(&nicstride_counters.lists_had, in->msg->op != 0);
 }
 
 /** Where the message begins in its layout, as a packed position. */
@@ -55,13 +47,12 @@ static bool decode(const nicstride_incoming_t *in, onic_layout_t *l)
     size_t used = 0;
 
     if ((msg->flags & NICSTRIDE_MSG_CACHED) != 0) {
-        const nicstride_cached_layout_t *list =
+        const onic_layout_t *list =
             in->p->kept != NULL ? nicstride_layout_cached(in->p->kept, in->layout) : NULL;
 
-        return list != NULL &&
-               onic_layout_decode_around(
-                   l, &list->layout, (const char *)in->layout + NICSTRIDE_LAYOUT_ID_BYTES,
-                   msg->layout_len - NICSTRIDE_LAYOUT_ID_BYTES) == ONIC_LAYOUT_OK;
+        return list != NULL && onic_layout_decode_around(
+                                   l, list, (const char *)in->layout + NICSTRIDE_LAYOUT_ID_BYTES,
+                                   msg->layout_len - NICSTRIDE_LAYOUT_ID_BYTES) == ONIC_LAYOUT_OK;
     }
     if (onic_layout_decode(l, in->layout, msg->layout_len, &used) != ONIC_LAYOUT_OK)
         return false;

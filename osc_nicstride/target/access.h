@@ -13,7 +13,7 @@
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/module.h"
 
-/** Handles a slice of a list for the layout cache, or the answer about one. */
+/** Handles a slice of a list for the layout cache. */
 void nicstride_on_layout(const nicstride_incoming_t *in);
 
 /** Decodes the layout of a message and makes sure that all bytes it describes are in the window.

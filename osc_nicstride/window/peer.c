@@ -101,7 +101,7 @@ void nicstride_peer_free_locked(nicstride_peer_t *p)
 {
     LIST_REMOVE(p, of_process);
     if (p->kept != NULL)
-        nicstride_layouts_leave(&nicstride_component.lists, p->kept);
+        nicstride_layouts_leave(p->kept);
     free(p->sent);
     free(p->kept);
     free(p);

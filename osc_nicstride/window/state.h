@@ -57,8 +57,6 @@ typedef struct nicstride_component {
                        of them */
     opal_hash_table_t windows; /**< windows by this process's names for them; transport lock */
     onic_handles_t ops;        /**< operations that wait for replies; transport lock */
-    /** Room for lists of blocks cached for others; transport lock. */
-    nicstride_layout_room_t lists;
     /** The last name given to a window; names are never reused; transport lock. */
     uint32_t last_name;
     /** Windows that the user forgot; freed after the transport is closed. */

@@ -9,8 +9,7 @@
 /**
  * @file
  * Random operations (random_operations.c) between processes that are nodes of their own, on one
- * host, too. Most have little room for the block lists of others, so that lists are refused all the
- * time.
+ * host, too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +19,10 @@
 
 int main(int argc, char **argv)
 {
-    static const char *const lists[] = {"40", "150", "100000"};
     const char *all = getenv("OMPI_COMM_WORLD_SIZE"), *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
 
     if (all != NULL && here != NULL && strcmp(all, here) == 0)
         setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
-    if (rank != NULL)
-        setenv("OMPI_MCA_osc_nicstride_lists", lists[atoi(rank) % 3], 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     random_operations();
     return tl_finish();
