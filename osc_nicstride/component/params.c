@@ -32,7 +32,7 @@
 
 /** "auto", then the names of the methods. */
 static const char *methods[NICSTRIDE_METHODS_MAX + 1];
-static const char *method, *schedule, *cost, *nic_device;
+static const char *method, *schedule, *cost;
 
 static onic_param_t params[] = {
     NUMBER(priority, 0, NICSTRIDE_PRIORITY_INITIAL, 0, 1000,
@@ -60,12 +60,6 @@ static onic_param_t params[] = {
            "eighth of all for each, or an equal part where there are fewer. Less where /dev/shm is "
            "small, as with the area. Where pml superpipe is selected its parameter of "
            "that name counts instead. 0: messages go by UCX"),
-    NUMBER(nic_connections, 0, 64, 2, ONIC_RC_MOST,
-           "Connections that method nic opens at most, each to one process, and as many that it "
-           "takes from others. What finds no room goes by message"),
-    NUMBER(nic_memory, 20, 1024, 1, 1 << 20,
-           "Mebibytes of this process's own buffers that method nic keeps registered with the "
-           "adapter, and so locked, at most. What needs more goes by message"),
     NUMBER(verbose, 0, 0, 0, 2,
            "1 prints a line for each window, by its first process, and at the end what the first "
            "process of the job has counted; 2 what all processes have counted"),
@@ -105,14 +99,6 @@ static onic_param_t params[] = {
          "some networks are installed",
      .text = &cost,
      .initial = "default"},
-    {.name = "nic_device",
-     .help = "Verbs devices that method nic may use: a list of name, name:port or name:port:index, "
-             "index being that of an address of an Ethernet port. The first that fits any counts; "
-             "empty takes the best port that is active",
-     .text = &nic_device,
-     .valid = onic_verbs_filter_valid,
-     .topic = "bad-nic-device",
-     .directory = ONIC_ADAPTERS},
     SWITCH(show_plan, false,
            "Print, when the first window is made, the method that is chosen for each kind "
            "of peer, shape and size, and at the end how much was really moved by each method"),
@@ -137,6 +123,16 @@ static onic_param_t params[] = {
     {.name = NULL},
 };
 
+/** The parameters of a method's row, or for NICSTRIDE_METHOD_AUTO those of the component; ended by
+ *  one without a name. */
+static const onic_param_t *params_of(int row)
+{
+    static const onic_param_t none = {.name = NULL};
+    const onic_param_t *its = nicstride_methods[row]->params;
+
+    return row == NICSTRIDE_METHOD_AUTO ? params : its != NULL ? its : &none;
+}
+
 /** Takes the numbers that the parameter cost gives. OMPI_SUCCESS, or an error after a text. */
 static int set_table(void)
 {
@@ -154,16 +150,15 @@ static int set_table(void)
 
 int nicstride_params_check(const mca_base_component_t *c)
 {
-    nicstride_params_t *p = &nicstride_component.params;
-
     if (onic_check_given(c, NICSTRIDE_HELP_FILE) != OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
-    for (const onic_param_t *row = params; row->name != NULL; row++)
-        if (!onic_param_check(row, NICSTRIDE_HELP_FILE))
-            return OMPI_ERR_BAD_PARAM;
-    for (const onic_param_t *row = params; row->name != NULL && nicstride_wanted(); row++)
-        onic_param_say_absent(row, NICSTRIDE_HELP_FILE);
-    p->nic_device = nic_device != NULL ? nic_device : "";
+    for (int m = 0; m < NICSTRIDE_METHOD_LAST; m++)
+        for (const onic_param_t *p = params_of(m); p->name != NULL; p++)
+            if (!onic_param_check(p, NICSTRIDE_HELP_FILE))
+                return OMPI_ERR_BAD_PARAM;
+    for (int m = 0; m < NICSTRIDE_METHOD_LAST && nicstride_wanted(); m++)
+        for (const onic_param_t *p = params_of(m); p->name != NULL; p++)
+            onic_param_say_absent(p, NICSTRIDE_HELP_FILE);
     return set_table();
 }
 
@@ -190,12 +185,6 @@ static const onic_counter_t counters[] = {
      &onic_queue_counters.received, 0},
     {"queue_waits", "Messages for which there was no room in another process's queue",
      &onic_queue_counters.waited, 0},
-    {"nic_doorbells", "Lists of work requests that method nic has given to the adapter",
-     &nicstride_counters.nic.doorbells, 0},
-    {"nic_requests", "Work requests in them", &nicstride_counters.nic.requests, 0},
-    {"nic_completions", "Completions of them that the adapter has shown",
-     &nicstride_counters.nic.completions, 0},
-    {"nic_bytes", "Bytes that they were to move", &nicstride_counters.nic.bytes, 0},
     COUNTER(keys_asked, "Times that a target was asked for a key of its memory, for an adapter", 0),
     COUNTER(keys_refused, "Of these, those that got none", 0),
     COUNTER(conflicts, "Calls that a checked window (parameter check) found to be wrong", 0),
@@ -220,8 +209,9 @@ void nicstride_params_register(const mca_base_component_t *c)
 
     for (int m = 0; m < NICSTRIDE_METHOD_LAST; m++)
         methods[m] = nicstride_methods[m]->name;
-    for (const onic_param_t *p = params; p->name != NULL; p++)
-        onic_param_register(c, p);
+    for (int m = 0; m < NICSTRIDE_METHOD_LAST; m++)
+        for (const onic_param_t *p = params_of(m); p->name != NULL; p++)
+            onic_param_register(c, p);
     for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
         onic_register_counter_of(c, "ops", methods[m], "Operations of all kinds done by method",
                                  &n->ops[m]);
@@ -230,6 +220,8 @@ void nicstride_params_register(const mca_base_component_t *c)
                                  &n->bytes[m]);
     }
     onic_register_counters(c, counters, sizeof(counters) / sizeof(counters[0]));
+    for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++)
+        onic_register_counters(c, nicstride_methods[m]->counters, nicstride_methods[m]->ncounters);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

@@ -54,15 +54,10 @@ static double cost(const nicstride_case_t *c)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/** True if the user has forced this method. */
-static bool is_forced(void)
-{
-    return nicstride_component.params.method == NICSTRIDE_METHOD_RDMA;
-}
-
 static bool usable(nicstride_peer_t *p)
 {
-    return onic_transport_puts() && (is_forced() || onic_peer_puts_by_rdma(p->peer));
+    (void)p;
+    return onic_transport_puts();
 }
 
 static size_t ask(nicstride_peer_t *p, void *bytes, size_t cap)
@@ -120,8 +115,7 @@ static bool reach(const nicstride_transfer_t *t)
         !nicstride_may_have_keys(t->peer))
         return false;
     onic_transport_lock();
-    reaches = (is_forced() || onic_peer_puts_by_rdma(t->peer->peer)) &&
-              nicstride_key_locked(t->peer, ME) != NULL;
+    reaches = nicstride_key_locked(t->peer, ME) != NULL;
     onic_transport_unlock();
     return reaches;
 }

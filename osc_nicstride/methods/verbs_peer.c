@@ -47,8 +47,8 @@ static void lost(void *owner, const char *why)
 static bool open_adapter(void)
 {
     const onic_link_t *link = &nicstride_component.links.adapter;
-    const nicstride_params_t *params = &nicstride_component.params;
-    const onic_rc_spec_t spec = {.connections = (unsigned)params->nic_connections,
+    const char *device = nicstride_nic_params.device;
+    const onic_rc_spec_t spec = {.connections = (unsigned)nicstride_nic_params.connections,
                                  .window = (unsigned)link->window,
                                  .batch = (unsigned)link->batch,
                                  .signal = (unsigned)(link->window / SIGNALS),
@@ -58,9 +58,9 @@ static bool open_adapter(void)
 
     if (!tried) {
         tried = true;
-        if (onic_rc_open(&nicstride_nic_adapter, params->nic_device, &spec, &nicstride_counters.nic,
-                         lost, &why) != 0 &&
-            params->method == ME)
+        if (onic_rc_open(&nicstride_nic_adapter, device != NULL ? device : "", &spec,
+                         &nicstride_nic_counts, lost, &why) != 0 &&
+            nicstride_forced() == ME)
             onic_say_once("osc_nicstride: method nic cannot be used: %s", why.text);
     }
     return onic_rc_is_open(&nicstride_nic_adapter);
@@ -103,10 +103,7 @@ static side_t *side_of(nicstride_peer_t *p)
 
 static bool usable(nicstride_peer_t *p)
 {
-    const int method = nicstride_component.params.method;
-    const bool wanted =
-        method == ME || (method == NICSTRIDE_METHOD_AUTO && onic_peer_puts_by_rdma(p->peer));
-    const side_t *s = wanted && open_adapter() ? side_of(p) : NULL;
+    const side_t *s = open_adapter() ? side_of(p) : NULL;
 
     return s != NULL && !s->refused;
 }

@@ -13,6 +13,7 @@
 
 #include "common/transport/verbs/connections.h"
 #include "osc_nicstride/methods/methods.h"
+#include "osc_nicstride/methods/nic_params.h"
 #include "osc_nicstride/window/module.h"
 
 /** What method nic keeps for a process, in `of_row`. */

@@ -22,6 +22,7 @@
 #include <math.h>
 
 #include "osc_nicstride/methods/methods.h"
+#include "osc_nicstride/methods/nic_params.h"
 
 static bool fits(const nicstride_case_t *c)
 {
@@ -90,7 +91,7 @@ static bool register_for(const nicstride_transfer_t *t, moved_t *v)
     pthread_mutex_lock(&registering);
     if (registrations.cache != NULL ||
         onic_registrations_open(&registrations, nicstride_nic_adapter.port.pd,
-                                nicstride_component.params.nic_memory))
+                                nicstride_nic_params.memory))
         v->registration = onic_register(&registrations, base, (size_t)(t->origin.ub - t->origin.lb),
                                         t->type == NICSTRIDE_MSG_GET, &v->near);
     pthread_mutex_unlock(&registering);
@@ -306,6 +307,9 @@ static void end_all(void)
 }
 
 const nicstride_method_row_t nicstride_nic = {.name = "nic",
+                                              .params = nicstride_nic_rows,
+                                              .counters = nicstride_nic_counters,
+                                              .ncounters = NICSTRIDE_NIC_COUNTERS,
                                               .fits = fits,
                                               .cost = cost,
                                               .reach = reach,
@@ -328,7 +332,12 @@ static bool never(const nicstride_transfer_t *t)
 }
 
 /** The row without libibverbs. The name remains, so that parameters are valid everywhere. */
-const nicstride_method_row_t nicstride_nic = {
-    .name = "nic", .fits = fits, .cost = cost, .reach = never};
+const nicstride_method_row_t nicstride_nic = {.name = "nic",
+                                              .params = nicstride_nic_rows,
+                                              .counters = nicstride_nic_counters,
+                                              .ncounters = NICSTRIDE_NIC_COUNTERS,
+                                              .fits = fits,
+                                              .cost = cost,
+                                              .reach = never};
 
 #endif

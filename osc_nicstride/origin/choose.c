@@ -28,15 +28,6 @@ static bool reaches_by_message(const nicstride_case_t *c, unsigned method)
     return method != NICSTRIDE_METHOD_DIRECT && reaches(c, method);
 }
 
-/** The presence of the target. Looking at it costs the target and this process a cache miss, so
- *  transfers that travel together share one look. */
-static nicstride_presence_t presence(const nicstride_transfer_t *t, bool together)
-{
-    if (nicstride_is_active(t->m) || (together && nicstride_waits_for_others(t->peer)))
-        return NICSTRIDE_PRESENT;
-    return nicstride_presence(t->peer);
-}
-
 /** True if a put to mapped memory is better sent than stored: a column (nicstride_is_column) in an
  *  active target epoch, where the target unpacks it at the end of its own epoch. In passive epochs
  *  a flush would wait for a target that computes. False if the target may have no server thread: a
@@ -60,43 +51,42 @@ static nicstride_direction_t direction_of(nicstride_msg_type_t type)
                                        : NICSTRIDE_ACC;
 }
 
-/** The method for an update. The origin updates mapped memory itself. Otherwise the target does, by
- *  messages; long ones that fetch nothing may come through receive buffers. */
-static nicstride_method_t choose_for_update(const nicstride_transfer_t *t, int forced,
-                                            bool is_short)
+/** True if it is clear at once that a short operation goes by message. With an adapter, a message
+ *  is not the fastest way. Looking at the target's presence costs it and this process a cache miss,
+ *  so operations that travel together share one look. */
+static bool is_for_messages(const nicstride_module_t *m, nicstride_peer_t *p,
+                            nicstride_msg_type_t type)
 {
-    if (t->mapped && forced != NICSTRIDE_METHOD_PACK)
-        return NICSTRIDE_METHOD_DIRECT;
-    if (t->type == NICSTRIDE_MSG_ACC && !is_short &&
-        (forced == NICSTRIDE_METHOD_AUTO || nicstride_methods[forced]->needs_target))
-        return NICSTRIDE_METHOD_AUTO;
-    return NICSTRIDE_METHOD_PACK;
+    const nicstride_method_t forced = nicstride_forced();
+
+    if (p->rank == m->rank)
+        return false;
+    if (forced == NICSTRIDE_METHOD_PACK || type >= NICSTRIDE_MSG_ACC)
+        return true;
+    return forced == NICSTRIDE_METHOD_AUTO && (p->local >= 0 || !nicstride_may_have_keys(p)) &&
+           (nicstride_is_active(m) || nicstride_waits_for_others(p) ||
+            nicstride_presence(p) == NICSTRIDE_PRESENT);
 }
 
-/** The method of transfers that need no plan: load and store, and short messages to a target that
- *  is present. */
-static nicstride_method_t choose_at_once(const nicstride_transfer_t *t, bool is_short)
+/** True if the transfer is done by load and store, which needs no plan. */
+static bool is_stored(const nicstride_transfer_t *t, nicstride_method_t forced)
 {
-    if (t->mapped && !is_sent(t))
-        return NICSTRIDE_METHOD_DIRECT;
-    /* With an adapter, a message is not the fastest way. */
-    if (!is_short || (t->peer->local < 0 && nicstride_may_have_keys(t->peer)))
-        return NICSTRIDE_METHOD_AUTO;
-    return presence(t, true) == NICSTRIDE_PRESENT ? NICSTRIDE_METHOD_PACK : NICSTRIDE_METHOD_AUTO;
+    if (!t->mapped || forced == NICSTRIDE_METHOD_PACK)
+        return false;
+    return is_update(t) || (forced == NICSTRIDE_METHOD_AUTO && !is_sent(t));
 }
 
 static nicstride_method_t choose(nicstride_transfer_t *t)
 {
-    const nicstride_method_t forced = (nicstride_method_t)nicstride_component.params.method;
-    const bool is_short = t->target.size <= nicstride_inline_max(false);
-    nicstride_method_t method = NICSTRIDE_METHOD_AUTO;
+    const nicstride_method_t forced = nicstride_forced();
 
-    if (is_update(t))
-        method = choose_for_update(t, (int)forced, is_short);
-    else if (forced == NICSTRIDE_METHOD_AUTO)
-        method = choose_at_once(t, is_short);
-    if (method != NICSTRIDE_METHOD_AUTO)
-        return method;
+    if (is_stored(t, forced))
+        return NICSTRIDE_METHOD_DIRECT;
+    /* The target makes updates that fetch, by messages; long ones that fetch nothing may come
+     * through receive buffers. */
+    if (t->type > NICSTRIDE_MSG_ACC ||
+        (t->target.size <= nicstride_inline_max(false) && is_for_messages(t->m, t->peer, t->type)))
+        return NICSTRIDE_METHOD_PACK;
     const nicstride_case_t c = {
         .rows = nicstride_methods,
         .forced = forced,
@@ -106,7 +96,9 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
         /* Mapped memory that comes here although it could be accessed by stores is better sent. */
         .reaches = t->mapped && forced == NICSTRIDE_METHOD_AUTO ? reaches_by_message : reaches,
         .transfer = t,
-        .presence = forced == NICSTRIDE_METHOD_AUTO ? presence(t, false) : NICSTRIDE_PRESENT,
+        .presence = forced == NICSTRIDE_METHOD_AUTO && !nicstride_is_active(t->m)
+                        ? nicstride_presence(t->peer)
+                        : NICSTRIDE_PRESENT,
         .many = t->mapped || t->peer->local < 0 || !nicstride_alone_begin(&t->m->alone),
         .path = nicstride_path(t->peer),
     };
@@ -202,20 +194,6 @@ int nicstride_run(nicstride_transfer_t *t, int rc, ompi_request_t **request_p)
     return request_p != NULL ? nicstride_request_finish(request, rc, done, request_p) : rc;
 }
 
-/** True if `choose` would send it by message; false if that cannot be decided at once. */
-static bool is_for_messages(const nicstride_module_t *m, nicstride_peer_t *p,
-                            const nicstride_short_t *s)
-{
-    const int forced = nicstride_component.params.method;
-    if (p->rank == m->rank)
-        return false;
-    if (forced == NICSTRIDE_METHOD_PACK || s->type >= NICSTRIDE_MSG_ACC)
-        return true;
-    return forced == NICSTRIDE_METHOD_AUTO && (p->local >= 0 || !nicstride_may_have_keys(p)) &&
-           (nicstride_is_active(m) || nicstride_waits_for_others(p) ||
-            nicstride_presence(p) == NICSTRIDE_PRESENT);
-}
-
 bool nicstride_send_short(nicstride_module_t *m, int target, ptrdiff_t disp, nicstride_short_t *s)
 {
     nicstride_peer_t *p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
@@ -223,7 +201,7 @@ bool nicstride_send_short(nicstride_module_t *m, int target, ptrdiff_t disp, nic
 
     if (p == NULL || s->bytes > nicstride_inline_max(false) ||
         !nicstride_allowed_offset(m, target, disp, s->bytes, &s->at) ||
-        __builtin_add_overflow(s->at, s->bytes, &to) || !is_for_messages(m, p, s) ||
+        __builtin_add_overflow(s->at, s->bytes, &to) || !is_for_messages(m, p, s->type) ||
         nicstride_order_waits(&p->order, NICSTRIDE_WAY_COMES, s->type == NICSTRIDE_MSG_GET, s->at,
                               to) ||
         !nicstride_short_start(p, s))

@@ -132,7 +132,7 @@ static inline int64_t nicstride_disp_of(const nicstride_module_t *m, int target,
 static inline void *nicstride_mapped_bytes(nicstride_module_t *m, int target, ptrdiff_t disp,
                                            size_t bytes)
 {
-    const int method = nicstride_component.params.method;
+    const nicstride_method_t method = nicstride_forced();
     uint64_t at;
 
     if (!nicstride_is_mapped(m, target) || nicstride_has_unlanded(m, target) ||

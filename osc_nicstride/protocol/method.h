@@ -17,6 +17,8 @@
 struct nicstride_transfer;
 struct nicstride_peer;
 struct nicstride_module;
+struct onic_param;
+struct onic_counter;
 
 typedef enum nicstride_method {
     NICSTRIDE_METHOD_AUTO = 0, /**< not a method: the chooser chooses */
@@ -133,6 +135,11 @@ typedef struct nicstride_rkey_ops {
 struct nicstride_method_row {
     const char *name;
     bool needs_target; /**< the target takes part, so it must be present */
+
+    /** Its own parameters, ended by one without a name, or NULL; and its `ncounters` counters. */
+    struct onic_param *params;
+    const struct onic_counter *counters;
+    unsigned ncounters;
 
     /** True if it can move such layouts, provided it reaches the target. NULL: it can move any. */
     bool (*fits)(const nicstride_case_t *c);

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "common/transport/put.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/window/state.h"
 
@@ -31,15 +32,17 @@ static void send_keys(nicstride_peer_t *p, unsigned what, const nicstride_keys_t
 
 /* ---- at the origin --------------------------------------------------------------------------- */
 
-/** The set of rows that could be used with the peer. */
+/** The set of rows that could be used with the peer. Without an adapter that reaches it, only one
+ *  that is forced. */
 static uint32_t usable(nicstride_peer_t *p)
 {
     uint32_t rows = 0;
 
     if (p->local >= 0 || p->rank == p->module->rank || p->module->flavor == MPI_WIN_FLAVOR_DYNAMIC)
         return 0;
+    const bool by_adapter = onic_peer_puts_by_rdma(p->peer);
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
-        if (ops_of(i) != NULL && ops_of(i)->usable(p))
+        if (ops_of(i) != NULL && (by_adapter || nicstride_forced() == i) && ops_of(i)->usable(p))
             rows |= NICSTRIDE_REACH(i);
     return rows;
 }

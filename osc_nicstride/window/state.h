@@ -13,7 +13,6 @@
 #include "opal/class/opal_hash_table.h"
 
 #include "common/support/handle.h"
-#include "common/transport/verbs/requests.h"
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/protocol/peer_layout_cache.h"
@@ -34,9 +33,6 @@ typedef struct nicstride_params {
     size_t area;
     bool network_slots;
     size_t queues;
-    size_t nic_connections;
-    size_t nic_memory; /**< most bytes of users' memory that are registered */
-    const char *nic_device;
 } nicstride_params_t;
 
 #define NICSTRIDE_HELP_FILE "help-osc-nicstride.txt"
@@ -65,6 +61,12 @@ typedef struct nicstride_component {
 
 extern nicstride_component_t nicstride_component;
 
+/** The method that the user has forced, or NICSTRIDE_METHOD_AUTO. */
+static inline nicstride_method_t nicstride_forced(void)
+{
+    return (nicstride_method_t)nicstride_component.params.method;
+}
+
 /** Counters. Updated without locks, so they are statistics and not exact, except those of live
  *  objects. */
 typedef struct nicstride_counters {
@@ -81,7 +83,6 @@ typedef struct nicstride_counters {
     unsigned long long lookups;        /**< lookups of others' parameters, in Open MPI's exchange */
     unsigned long long keys_asked;     /**< requests for keys of targets' memory */
     unsigned long long keys_refused;   /**< those of them that were refused */
-    onic_rdma_counts_t nic;            /**< requests of method nic; transport lock */
     unsigned long long conflicts;      /**< conflicts found by checks of the program */
     unsigned long long refused; /**< messages refused: malformed, or for a window that is gone */
     unsigned long long lists_named;   /**< messages that name a list by its id */
