@@ -46,7 +46,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_nicbarrier_plan \
 	test/unit/check_nicbarrier_waiting \
 	test/unit/check_nicbarrier_conformance \
-	test/unit/check_nicbarrier_memory \
 	test/unit/check_nicbarrier_datagram \
 	test/unit/check_nicbarrier_stepper \
 	test/unit/check_nicbarrier_epoch \
@@ -102,7 +101,7 @@ barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_verbs.la co
 
 # For all of them, and for these alone: where Check is, there may be other libraries too.
 unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_conformance.$(OBJEXT) \
-	test/unit/nicbarrier_members.$(OBJEXT) test/unit/nicbarrier_memory_engine.$(OBJEXT) \
+	test/unit/nicbarrier_members.$(OBJEXT) \
 	test/unit/bpf_group.$(OBJEXT) test/unit/bpf_hosts.$(OBJEXT) test/unit/pml_naive.$(OBJEXT) \
 	test/unit/put_transport.$(OBJEXT)
 $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
@@ -179,11 +178,6 @@ test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/nicbarrier_conformance.c \
 	test/unit/nicbarrier_members.c
 test_unit_check_nicbarrier_conformance_LDADD = $(barrier_ldadd)
-test_unit_check_nicbarrier_memory_SOURCES = \
-	test/unit/check_nicbarrier_memory.c \
-	test/unit/nicbarrier_conformance.c \
-	test/unit/nicbarrier_memory_engine.c
-test_unit_check_nicbarrier_memory_LDADD = $(barrier_ldadd)
 # With functions of its own in place of libibverbs's and libmlx5's.
 test_unit_check_nicbarrier_mlx5_SOURCES = \
 	test/unit/check_nicbarrier_mlx5.c \

@@ -140,34 +140,17 @@ static void report_versions(struct ompi_communicator_t *comm, const versions_t *
               v->settings.version[0] != '\0' ? v->settings.version : "none, or not this component");
 }
 
-/** Writes the values as a line for the user. */
-static void describe(const settings_t *s, char *text, size_t size)
-{
-    size_t n = 0;
-    text[0] = '\0';
-    for (int i = 0; i < n_shared && n < size; i++) {
-        const nicbarrier_param_t *p = shared[i];
-        const char *before = i > 0 ? ", " : "";
-        const int v = (int)s->value[i];
-        n += (size_t)(p->words != NULL
-                          ? snprintf(text + n, size - n, "%s%s %s", before, p->name, p->words[v])
-                          : snprintf(text + n, size - n, "%s%s %d", before, p->name, v));
-    }
-}
-
 /** Takes over the values of rank 0, which has checked them. */
 static void adopt(void)
 {
-    char host[256] = "?", here[256], there[256];
+    char host[256] = "?";
     if (memcmp(agreed.value, mine.value, sizeof(agreed.value)) == 0)
         return;
     for (int i = 0; i < n_shared; i++)
         *shared[i]->number = agreed.value[i];
     announce();
     (void)gethostname(host, sizeof(host) - 1);
-    describe(&mine, here, sizeof(here));
-    describe(&agreed, there, sizeof(there));
-    onic_help(HELP, "adopted", host, here, there);
+    onic_help(HELP, "adopted", host);
 }
 
 /** For MPI_COMM_WORLD, whose ranks are those of the job. */

@@ -21,12 +21,8 @@ static struct {
     bool failed[CONFORMANCE_MEMBERS_MAX];   /**< likewise */
 } group;
 
-static jmp_buf *catcher; /**< where a failure goes; NULL: to Check */
-
 static void __attribute__((noreturn)) failed(const char *what, int line)
 {
-    if (catcher != NULL)
-        longjmp(*catcher, 1);
     for (int i = 0; i < group.n; i++)
         fprintf(stderr, "member %d: entered %" PRIu64 ", completed %" PRIu64 "%s%s%s\n", i,
                 group.entered[i], group.seen[i], group.connected[i] ? "" : ", not connected",
@@ -525,22 +521,4 @@ void conformance_add(Suite *suite, const conformance_row_t *const *rows, int n)
         }
         suite_add_tcase(suite, tcase);
     }
-}
-
-int conformance_count_failures(const conformance_row_t *row, int which)
-{
-    volatile int failures = 0;
-    jmp_buf here;
-
-    catcher = &here;
-    for (volatile int t = 0; t < TESTS; t++) {
-        if (skipped(row, t) != NULL)
-            continue;
-        if (setjmp(here) == 0)
-            tests[t].run(row, which);
-        else
-            failures++;
-    }
-    catcher = NULL;
-    return failures;
 }

@@ -13,7 +13,6 @@
  */
 #pragma once
 
-#include <setjmp.h>
 
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/schedule/schedule.h"
@@ -90,7 +89,3 @@ static inline bool conformance_noted(const conformance_notes_t *notes, int n, ui
 
 /** Adds the tests for all rows to the suite, and prints what is skipped and why. */
 void conformance_add(Suite *suite, const conformance_row_t *const *rows, int n);
-
-/** Runs all tests on one row with one of its cases each; returns how many have failed. Not in a
- *  suite of their own: for rows that are broken on purpose. `end` is not called after a failure. */
-int conformance_count_failures(const conformance_row_t *row, int which);

@@ -62,8 +62,7 @@ static int get_page(nicbarrier_bpf_client_t *c, nicbarrier_reason_t *why)
 {
     nicbarrier_bpf_reply_t reply = {.text = ""};
     int fd = -1;
-    const int error =
-        nicbarrier_bpf_ask(c->service, &c->request, NICBARRIER_BPF_INSTALL, &reply, &fd);
+    const int error = nicbarrier_bpf_ask(c->service, &c->request, &reply, &fd);
     if (error != 0)
         return nicbarrier_reason(why, "%s",
                                  error == EAGAIN ? "the service of nicbarrier-bpf does not answer"

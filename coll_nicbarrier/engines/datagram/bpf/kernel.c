@@ -153,22 +153,6 @@ int nicbarrier_bpf_install(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan
     return done ? page : -1;
 }
 
-int nicbarrier_bpf_look(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id, int page,
-                        uint64_t count[NICBARRIER_BPF_COUNTERS], uint64_t *entered,
-                        uint64_t *completed)
-{
-    const uint32_t zero = 0;
-    nicbarrier_bpf_group_t group;
-    nicbarrier_bpf_page_t state;
-    if (bpf_map_lookup_elem_flags(k->groups, id, &group, BPF_F_LOCK) != 0 ||
-        bpf_map_lookup_elem(page, &zero, &state) != 0)
-        return errno;
-    memcpy(count, group.count, sizeof(group.count));
-    *entered = state.entered;
-    *completed = state.word & ~NICBARRIER_WORD_FAILED;
-    return 0;
-}
-
 void nicbarrier_bpf_remove(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id)
 {
     (void)bpf_map_delete_elem(k->groups, id);

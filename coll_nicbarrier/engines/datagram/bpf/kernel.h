@@ -45,10 +45,5 @@ typedef struct nicbarrier_bpf_plan {
 /** @return a descriptor of the page, to be mapped, which the caller closes; or -1 and errno: EEXIST
  *  if the group exists, E2BIG if there is no room */
 int nicbarrier_bpf_install(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_t *plan);
-/** Reads the group's counters, and its progress from `page`, a descriptor. @return 0, or an errno
- */
-int nicbarrier_bpf_look(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id, int page,
-                        uint64_t count[NICBARRIER_BPF_COUNTERS], uint64_t *entered,
-                        uint64_t *completed);
 /** Removes the group. When it returns, no program uses the group any more. */
 void nicbarrier_bpf_remove(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id);

@@ -107,13 +107,12 @@ ssize_t nicbarrier_bpf_local_receive(int fd, void *bytes, size_t size, int *desc
     return m.msg_flags & MSG_TRUNC ? 1 : n;
 }
 
-int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_order_t order,
-                       nicbarrier_bpf_reply_t *reply, int *page)
+int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_reply_t *reply,
+                       int *page)
 {
     *page = -1;
     reply->text[0] = '\0';
     r->version = NICBARRIER_BPF_VERSION;
-    r->order = (uint32_t)order;
     /* A client that is turned away gets its reply before it asks, and then finds the connection
      * closed, which the kernel may report first. */
     if (nicbarrier_bpf_local_send(service, r, sizeof(*r), -1) != 0 && errno != EPIPE &&

@@ -19,11 +19,11 @@ int nicbarrier_bpf_local_bind(int fd, const char *interface);
 int nicbarrier_bpf_local_connect(const char *interface);
 
 /** Sends a request to the service, and waits for the reply, some seconds at most. A descriptor that
- *  comes with it goes to `*page` (else -1); the caller closes it. The request's version and order
- * are filled in. @return 0, or an errno, either local or from the reply, whose text is terminated
+ *  comes with it goes to `*page` (else -1); the caller closes it. The request's version
+ * is filled in. @return 0, or an errno, either local or from the reply, whose text is terminated
  * then */
-int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_order_t order,
-                       nicbarrier_bpf_reply_t *reply, int *page);
+int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_reply_t *reply,
+                       int *page);
 
 /** Sends one message, with a descriptor (-1: none). @return 0, or -1 and errno */
 int nicbarrier_bpf_local_send(int fd, const void *bytes, size_t len, int descriptor);

@@ -171,7 +171,7 @@ INLINE bool take(struct group *g, nicbarrier_bpf_page_t *page, const struct mess
     mark(page);
     const nicbarrier_word_t verdict = nicbarrier_rule_receive(r, m->at, m->word);
     if (verdict == NICBARRIER_WORD_NEW) {
-        page->taken = ++g->count[NICBARRIER_BPF_WORDS];
+        page->taken++;
         g->due |= nicbarrier_rule_advance(r);
     }
     const bool wake = finish(page) && page->wanted != 0;
@@ -184,7 +184,6 @@ INLINE bool take(struct group *g, nicbarrier_bpf_page_t *page, const struct mess
 INLINE void obey(struct group *g, nicbarrier_bpf_page_t *page)
 {
     nicbarrier_rule_t *r = &page->rule;
-    g->count[NICBARRIER_BPF_WAKES]++;
     mark(page);
     nicbarrier_rule_enter(r, page->enter);
     if (page->fail != 0)
@@ -292,15 +291,6 @@ INLINE bool send_all(struct __sk_buff *skb, const struct group *g,
     return pending;
 }
 
-/** The number of bits set. */
-INLINE uint64_t bits(uint64_t set)
-{
-    uint64_t n = 0;
-    for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS; k++)
-        n += set >> k & 1;
-    return n;
-}
-
 SEC("tc")
 int nicbarrier_in(struct __sk_buff *skb)
 {
@@ -316,8 +306,6 @@ int nicbarrier_in(struct __sk_buff *skb)
     const bool up = take(g, page, &m);
     const uint64_t due = g->due;
     g->due = 0;
-    g->count[NICBARRIER_BPF_SENT] += bits(due);
-    g->count[NICBARRIER_BPF_UP] += up;
     bpf_spin_unlock(&g->lock);
     if (due == 0)
         return up ? TC_ACT_UNSPEC : TC_ACT_SHOT;
@@ -352,7 +340,6 @@ int nicbarrier_out(struct __sk_buff *skb)
     obey(g, page);
     const uint64_t due = g->due;
     g->due = 0;
-    g->count[NICBARRIER_BPF_SENT] += bits(due);
     bpf_spin_unlock(&g->lock);
     return send_all(skb, g, page, due) ? TC_ACT_UNSPEC : TC_ACT_STOLEN;
 }

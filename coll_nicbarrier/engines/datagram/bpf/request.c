@@ -10,10 +10,6 @@ const char *nicbarrier_bpf_request_wrong(const void *bytes, size_t len)
     const nicbarrier_bpf_request_t *r = bytes;
     if (len != sizeof(*r) || r->version != NICBARRIER_BPF_VERSION)
         return "another version of ompi-nic";
-    if (r->order == 0 || r->order >= NICBARRIER_BPF_ORDERS)
-        return "an order that is not known";
-    if (r->order != NICBARRIER_BPF_INSTALL)
-        return NULL;
     if (r->nsteps == 0 || r->nsteps > NICBARRIER_RULE_STEPS ||
         (r->sends | r->waits) >> r->nsteps != 0)
         return "a number of steps that cannot be";

@@ -19,20 +19,11 @@
 #define NICBARRIER_BPF_SOCKET "ompi-nic/nicbarrier-bpf/"
 
 /** Changes with the layout of anything that both sides use. */
-#define NICBARRIER_BPF_VERSION 4
+#define NICBARRIER_BPF_VERSION 5
 
-typedef enum nicbarrier_bpf_order {
-    NICBARRIER_BPF_INSTALL = 1, /**< install the connection's group; reply: its page */
-    NICBARRIER_BPF_LIST,        /**< describe the group with that number; ENOENT past the last */
-    NICBARRIER_BPF_QUIT, /**< end the service, for its own user; the connection closes last */
-    NICBARRIER_BPF_ORDERS
-} nicbarrier_bpf_order_t;
-
+/** Installs the connection's group. With the reply comes its page. */
 typedef struct nicbarrier_bpf_request {
     uint32_t version;
-    uint32_t order;
-    uint32_t number; /**< for LIST */
-    /* For INSTALL. */
     uint32_t nsteps;
     uint32_t drop; /**< for tests: messages dropped of each 1000 */
     uint32_t zero;
@@ -45,11 +36,6 @@ typedef struct nicbarrier_bpf_reply {
     uint32_t version;
     uint32_t error; /**< an errno; 0: done */
     char text[120]; /**< a description of the error */
-    /* For LIST. */
-    nicbarrier_bpf_id_t id;
-    uint32_t user, process, nsteps, zero;
-    uint64_t entered, completed;
-    uint64_t count[NICBARRIER_BPF_COUNTERS];
 } nicbarrier_bpf_reply_t;
 
 /** @return NULL, or what is wrong with the request (a static English fragment) */

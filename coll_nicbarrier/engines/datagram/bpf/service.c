@@ -34,7 +34,6 @@ typedef struct client {
     struct ucred user;
     int page; /**< of its group; -1: no group */
     nicbarrier_bpf_id_t id;
-    uint32_t nsteps;
 } client_t;
 
 static struct {
@@ -89,7 +88,6 @@ static int install(client_t *c, const nicbarrier_bpf_request_t *r)
     memcpy(plan.group.named, r->named, sizeof(plan.group.named));
     nicbarrier_rule_init(&plan.rule, r->nsteps, r->sends, r->waits);
     c->id = r->id;
-    c->nsteps = r->nsteps;
     c->page = nicbarrier_bpf_install(service.kernel, &plan);
     return c->page < 0 ? errno : 0;
 }
@@ -101,26 +99,6 @@ static void remove_group(client_t *c)
         close(c->page);
     }
     c->page = -1;
-}
-
-/* ---- list ------------------------------------------------------------------------------------ */
-
-/** Describes the number-th group that the client may see. */
-static int list(const client_t *c, uint32_t number, nicbarrier_bpf_reply_t *reply)
-{
-    const bool sees_all = c->user.uid == geteuid();
-    for (int i = 0; i < service.n; i++) {
-        const client_t *other = service.client[i];
-        if (other->page < 0 || (!sees_all && other->user.uid != c->user.uid) || number-- > 0)
-            continue;
-        reply->id = other->id;
-        reply->user = other->user.uid;
-        reply->process = (uint32_t)other->user.pid;
-        reply->nsteps = other->nsteps;
-        return nicbarrier_bpf_look(service.kernel, &other->id, other->page, reply->count,
-                                   &reply->entered, &reply->completed);
-    }
-    return ENOENT;
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -143,19 +121,6 @@ static const char *text_of(int error)
     }
 }
 
-static int do_order(client_t *c, const nicbarrier_bpf_request_t *r, nicbarrier_bpf_reply_t *reply)
-{
-    switch (r->order) {
-    case NICBARRIER_BPF_INSTALL:
-        return install(c, r);
-    case NICBARRIER_BPF_LIST:
-        return list(c, r->number, reply);
-    default:
-        service.quit = service.quit || c->user.uid == geteuid();
-        return service.quit ? 0 : EPERM;
-    }
-}
-
 /** Serves one request. False if the connection is over. */
 static bool serve_one(client_t *c)
 {
@@ -167,12 +132,11 @@ static bool serve_one(client_t *c)
     if (n <= 0)
         return false;
     const char *wrong = nicbarrier_bpf_request_wrong(&r, (size_t)n);
-    const int error = wrong != NULL ? EINVAL : do_order(c, &r, &reply);
-    const bool installed = error == 0 && r.order == NICBARRIER_BPF_INSTALL;
+    const int error = wrong != NULL ? EINVAL : install(c, &r);
     reply.error = (uint32_t)error;
     (void)snprintf(reply.text, sizeof(reply.text), "%s", wrong != NULL ? wrong : text_of(error));
     /* A client that does not read its replies is dropped: the service never waits for one. */
-    return nicbarrier_bpf_local_send(c->fd, &reply, sizeof(reply), installed ? c->page : -1) == 0;
+    return nicbarrier_bpf_local_send(c->fd, &reply, sizeof(reply), error == 0 ? c->page : -1) == 0;
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */

@@ -34,7 +34,7 @@ int nicbarrier_bpf_reserve(const char *interface);
  *  check the programs than a process waits for an answer. @return 0, or -1 and errno */
 int nicbarrier_bpf_listen(int reserved);
 
-/** Serves until it is told to stop (by QUIT, or when `stop` becomes readable), or the interface is
+/** Serves until `stop` becomes readable, or the interface is
  *  removed. The caller unloads `k`, by which all groups are gone, and ends the process, which
  * closes the connections: so whoever asked for the end sees when everything is gone. Once in a
  * process. `k` is attached to the interface. @return 0, or an errno */

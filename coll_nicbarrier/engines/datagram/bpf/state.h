@@ -75,22 +75,12 @@ typedef struct nicbarrier_bpf_packet {
     uint8_t bytes[88]; /**< with checksum and word 0 */
 } nicbarrier_bpf_packet_t;
 
-/** Counters of a group. */
-typedef enum nicbarrier_bpf_counter {
-    NICBARRIER_BPF_WORDS, /**< words that brought something new */
-    NICBARRIER_BPF_WAKES, /**< WAKE packets of processes of this node */
-    NICBARRIER_BPF_SENT,  /**< messages that became due */
-    NICBARRIER_BPF_UP,    /**< packets left to the process */
-    NICBARRIER_BPF_COUNTERS
-} nicbarrier_bpf_counter_t;
-
 /** The group's fields after `lock`, a bpf_spin_lock. */
 #define NICBARRIER_BPF_GROUP_FIELDS                                                                \
     /* The process's own, of UDP, in network byte order; learned with the packets, 0 before. */    \
     uint32_t port;                                                                                 \
     uint64_t due;  /**< bit k: the message of step k is to be sent */                              \
     uint64_t drop; /**< for tests: messages dropped of each 1000 */                                \
-    uint64_t count[NICBARRIER_BPF_COUNTERS];                                                       \
     /* Of each step that waits, as in its packets: the 8 bytes at NICBARRIER_PACKET_SENDER_AT. */  \
     uint64_t named[NICBARRIER_RULE_STEPS];                                                         \
     nicbarrier_bpf_packet_t packet[NICBARRIER_RULE_STEPS];

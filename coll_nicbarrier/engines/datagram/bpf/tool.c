@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <grp.h>
-#include <inttypes.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <signal.h>
@@ -106,8 +105,9 @@ static int serve(const options_t *o, int listening)
     }
     printf("nicbarrier-bpf: loaded on %s\n", o->interface);
     (void)fflush(stdout);
-    /* The parent ends here; the child inherits what it has loaded. */
-    if (!o->foreground && daemon(0, 0) != 0) {
+    /* The parent ends here; the child inherits what it has loaded, and listens itself, so that the
+     * kernel says that the service is this process (stop). */
+    if (!o->foreground && (daemon(0, 0) != 0 || nicbarrier_bpf_listen(listening) != 0)) {
         error = errno;
         nicbarrier_bpf_unload(k);
         return complain(strerror(error), "");
@@ -143,45 +143,32 @@ static int load(options_t *o)
 
 /* ---- status and unload ----------------------------------------------------------------------- */
 
-/** As nicbarrier_bpf_ask, for the group with that number. */
-static int ask(int service, nicbarrier_bpf_order_t order, uint32_t number,
-               nicbarrier_bpf_reply_t *reply)
-{
-    nicbarrier_bpf_request_t r = {.number = number};
-    int none;
-    return nicbarrier_bpf_ask(service, &r, order, reply, &none);
-}
-
 static int status(const char *interface)
 {
-    nicbarrier_bpf_reply_t r = {.text = ""};
     const int service = nicbarrier_bpf_local_connect(interface);
-    if (service < 0) {
-        printf("nicbarrier-bpf: not loaded on %s\n", interface);
-        return EXIT_FAILURE;
-    }
-    uint32_t n = 0;
-    int error = ask(service, NICBARRIER_BPF_LIST, n, &r);
-    if (error != 0 && error != ENOENT) {
+    printf("nicbarrier-bpf: %sloaded on %s\n", service < 0 ? "not " : "", interface);
+    if (service >= 0)
         close(service);
-        return complain(r.text[0] != '\0' ? r.text : strerror(error), "");
+    return service < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/** Ends the service, and waits until it is gone: the connection closes last. */
+static int stop(int service)
+{
+    struct ucred who;
+    socklen_t size = sizeof(who);
+    char byte;
+    if (getsockopt(service, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.pid <= 0)
+        return complain("its process is not seen from here", "");
+    if (kill(who.pid, SIGTERM) != 0)
+        return complain("only the user who has loaded it, and root, may unload it", "");
+    while (nicbarrier_bpf_local_receive(service, &byte, sizeof(byte), NULL) > 0) {
     }
-    printf("nicbarrier-bpf: loaded on %s\n", interface);
-    for (; error == 0; error = ask(service, NICBARRIER_BPF_LIST, ++n, &r)) {
-        printf("group %016" PRIx64 " user %u process %u steps %u entered %" PRIu64
-               " completed %" PRIu64 " words %" PRIu64 " wakes %" PRIu64 " sent %" PRIu64
-               " up %" PRIu64 "\n",
-               r.id.key, r.user, r.process, r.nsteps, r.entered, r.completed,
-               r.count[NICBARRIER_BPF_WORDS], r.count[NICBARRIER_BPF_WAKES],
-               r.count[NICBARRIER_BPF_SENT], r.count[NICBARRIER_BPF_UP]);
-    }
-    close(service);
     return EXIT_SUCCESS;
 }
 
 static int unload(const char *interface)
 {
-    nicbarrier_bpf_reply_t r;
     const int service = nicbarrier_bpf_local_connect(interface);
     if (service < 0 && errno != ECONNREFUSED)
         return complain("its service does not answer", strerror(errno));
@@ -194,14 +181,9 @@ static int unload(const char *interface)
         close(reserved);
         return complain("it is not loaded on this interface", "");
     }
-    const int error = ask(service, NICBARRIER_BPF_QUIT, 0, &r);
-    if (error == 0) {
-        /* The connection closes when everything is gone. */
-        (void)nicbarrier_bpf_local_receive(service, &r, sizeof(r), NULL);
-    }
+    const int rc = stop(service);
     close(service);
-    return error == 0 ? EXIT_SUCCESS
-                      : complain("only the user who has loaded it, and root, may unload it", "");
+    return rc;
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
