@@ -187,10 +187,10 @@ static int wait_a_msec(const struct timespec *time)
     return 0;
 }
 
-int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_order_t what,
-                       nicbarrier_bpf_reply_t *reply, int *fd_p)
+int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_reply_t *reply,
+                       int *fd_p)
 {
-    (void)service, (void)r, (void)what, (void)reply, (void)fd_p;
+    (void)service, (void)r, (void)reply, (void)fd_p;
     return EPIPE;
 }
 

@@ -13,7 +13,6 @@
  */
 #pragma once
 
-
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/schedule/schedule.h"
 #include "test/unit/unit.h"
