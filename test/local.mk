@@ -228,7 +228,8 @@ test_unit_check_plan_LDADD = $(methods_ldadd)
 test_unit_check_plan_LDFLAGS = $(methods_ldflags)
 test_unit_check_hybrid_SOURCES = \
 	test/unit/check_hybrid.c \
-	test/unit/link_sim.c
+	test/unit/link_sim.c \
+	perf/sim/events.c
 test_unit_check_hybrid_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(with_share)
 test_unit_check_hybrid_LDADD = $(methods_ldadd)
 test_unit_check_hybrid_LDFLAGS = $(methods_ldflags)

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "perf/sim/events.h"
 #include "test/unit/unit.h"
 
 /* ---- stations and things that go through them ------------------------------------------------ */
@@ -27,78 +28,34 @@ typedef struct line {
     double *packed; /**< bytes that are packed before it leaves */
 } line_t;
 
-typedef struct event {
-    double at;
-    unsigned thing, stage; /**< arrives there */
-} event_t;
-
-/** A heap of events. */
-typedef struct events {
-    event_t *e;
-    unsigned n, room;
-} events_t;
-
-static bool is_sooner(const event_t *a, const event_t *b)
-{
-    return a->at < b->at || (a->at == b->at && a->thing < b->thing);
-}
-
-static void add(events_t *h, event_t e)
-{
-    unsigned i = h->n++;
-
-    if (h->n > h->room) {
-        h->room = 2 * h->n;
-        h->e = realloc(h->e, h->room * sizeof(*h->e));
-        UNIT_CHECK(h->e != NULL);
-    }
-    for (; i > 0 && is_sooner(&e, &h->e[(i - 1) / 2]); i = (i - 1) / 2)
-        h->e[i] = h->e[(i - 1) / 2];
-    h->e[i] = e;
-}
-
-static event_t first(events_t *h)
-{
-    const event_t found = h->e[0], last = h->e[--h->n];
-    unsigned i = 0;
-
-    for (unsigned child; (child = 2 * i + 1) < h->n; i = child) {
-        if (child + 1 < h->n && is_sooner(&h->e[child + 1], &h->e[child]))
-            child++;
-        if (is_sooner(&last, &h->e[child]))
-            break;
-        h->e[i] = h->e[child];
-    }
-    h->e[i] = last;
-    return found;
-}
-
 /** When the last thing has left the last stage. */
 static double run(const line_t *l)
 {
     double busy_until[STAGES] = {0}, end = 0;
-    events_t h = {0};
     unsigned entered = 0;
+    sim_events_t events;
+    sim_event_t e; /* a thing arrives at a stage */
 
+    sim_events_init(&events, 0);
     for (; entered < l->things && entered < l->places; entered++)
-        add(&h, (event_t){0, entered, 0});
-    while (h.n > 0) {
-        const event_t e = first(&h);
-        const double since = l->is_way[e.stage] ? e.at : fmax(e.at, busy_until[e.stage]);
-        double until = since + l->takes(l, e.stage, e.thing);
+        sim_add(&events, (sim_event_t){.who = entered});
+    while (sim_next(&events, &e)) {
+        const double since = l->is_way[e.step] ? e.at : fmax(e.at, busy_until[e.step]);
+        double until = since + l->takes(l, e.step, e.who);
 
-        busy_until[e.stage] = until;
-        if (e.stage == 0)
+        busy_until[e.step] = until;
+        if (e.step == 0)
             until = fmax(until, l->held);
-        if (e.stage + 1 < l->stages) {
-            add(&h, (event_t){until, e.thing, e.stage + 1});
+        e.at = until;
+        if (++e.step < l->stages) {
+            sim_add(&events, e);
             continue;
         }
         end = fmax(end, until);
         if (entered < l->things)
-            add(&h, (event_t){until, entered++, 0});
+            sim_add(&events, (sim_event_t){.at = until, .who = entered++});
     }
-    free(h.e);
+    sim_events_fini(&events);
     return end;
 }
 
