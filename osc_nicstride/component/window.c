@@ -268,8 +268,11 @@ static int find_nodes(nicstride_module_t *m, const int32_t *leaders, size_t stri
         f->nodes += onic_node_first(leaders, stride, i) == i;
     }
     free(m->firsts);
+    free(m->done);
+    m->done_step = f->nodes == 1;
     m->firsts = calloc(1, nicstride_node_bytes((size_t)f->nodes));
-    if (m->firsts == NULL)
+    m->done = calloc(m->done_step ? (size_t)m->size : 1, sizeof(*m->done));
+    if (m->firsts == NULL || m->done == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
     for (int i = 0, n = 0; i < m->size; i++)
         if (onic_node_first(leaders, stride, i) == i)

@@ -57,6 +57,7 @@ void nicstride_window_destroy(nicstride_module_t *m)
     free(m->peer);
     free(m->start_ranks);
     free(m->post_ranks);
+    free(m->done);
     free(m->firsts);
     if (m->comm != NULL)
         ompi_comm_free(&m->comm);

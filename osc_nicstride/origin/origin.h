@@ -102,7 +102,7 @@ static inline size_t nicstride_gapless_bytes(const ompi_datatype_t *dt, size_t c
 }
 
 /** True if `bytes` bytes at `disp` are within the target's window and the epoch allows the access.
- *  `*offset` gets their offset from the
+ *  Waits until the target has finished the last fence. `*offset` gets their offset from the
  *  window's base, or their address in a dynamic window; only its target knows whether that is
  *  attached. Always false if memory of devices can be recognised or the window is checked: the long
  *  way looks at each buffer. */

@@ -13,9 +13,9 @@
 #include "osc_nicstride/window/module.h"
 
 /** The origin's part: waits until all operations are locally complete and on their way, and writes
- *  for each process of the node how many messages that took. `*sent_p`: there were some. Returns
- * the first error that a target has reported. */
-int nicstride_close_epoch(nicstride_module_t *m, bool *sent_p);
+ *  for each process of the node how many messages that took. Returns the first error that a target
+ *  has reported. */
+int nicstride_close_epoch(nicstride_module_t *m);
 
 /** Sends the end of the epoch to a process of another node, in one message with the last operations
  *  if these wait to be sent. False if that is not possible yet: then close the epoch first. */
@@ -44,12 +44,18 @@ void nicstride_note_applied(nicstride_peer_t *p);
 
 /* ---- access to targets ----------------------------------------------------------------------- */
 
-/** Returns NULL, or why the target may not be accessed now. Notes the access. */
+/** Waits until the target of an access has finished the last fence. */
+void nicstride_await_done(nicstride_module_t *m, int target);
+
+/** Returns NULL, or why the target may not be accessed now. Notes the access, and waits until the
+ *  target has finished the last fence. */
 static inline const char *nicstride_enter(nicstride_module_t *m, int target)
 {
     const char *wrong;
 
     NICSTRIDE_LOCKED(m, wrong = nicstride_epoch_access(&m->epoch, (uint32_t)target));
+    if (wrong == NULL && !nicstride_is_past_fence(m, target))
+        nicstride_await_done(m, target);
     return wrong;
 }
 

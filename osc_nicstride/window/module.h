@@ -238,6 +238,10 @@ typedef struct nicstride_module {
 
     nicstride_fence_t fence; /**< used by one thread at a time */
     int *firsts;             /**< the first rank of each node, ascending */
+    uint32_t fenced; /**< the last fence that targets must have finished before they are accessed */
+    uint32_t *done; /**< for each rank the last fence that it is known to have finished; a window on
+                       several nodes has one value for all */
+    size_t done_step; /**< 1, or 0 with one value for all */
 
     /* module mutex */
     opal_mutex_t lock;
@@ -310,6 +314,12 @@ int nicstride_lost_class(const onic_peer_t *peer);
 /** True if a process of the node has died, so that nothing that needs all of them can end. No
  *  lock. */
 bool nicstride_node_has_lost(const nicstride_module_t *m);
+
+/** True if the target of an access is known to have finished the last fence. */
+static inline bool nicstride_is_past_fence(const nicstride_module_t *m, int target)
+{
+    return __atomic_load_n(&m->done[(size_t)target * m->done_step], __ATOMIC_ACQUIRE) == m->fenced;
+}
 
 /** True if accesses are now of active target. Messages are then counted when the epoch closes. If
  *  other threads open epochs meanwhile this is a guess; both answers are correct then. */

@@ -7,7 +7,6 @@
  * Fences by flags and counts: simulated processes in any order, with puts by message that arrive
  * late and in any order beside direct ones. Nobody leaves a fence before all that
  * was put into its memory is there, and nothing of a later epoch is overwritten by an earlier one.
- * Who sends messages marks the fence; then all wait until theirs are applied, and meet again.
  * Then nodes, between which messages take any time, those of one sender in order: nobody leaves a
  * fence before all have entered, all know whether anybody's operation had failed, and where a
  * process has died, at any point, all others come to an end.
@@ -31,23 +30,17 @@ typedef struct message {
     uint32_t epoch;
 } message_t;
 
-/** Where a process is: outside, in the fence, in that behind it for all that is applied. */
-typedef enum place { OUTSIDE, ENTERED, MEETS } place_t;
-
 typedef struct process {
     nicstride_fence_t fence;
-    place_t place;
-    uint32_t epoch;              /* of its puts */
-    int slow;                    /* it has its turn once in so many */
-    uint32_t memory[SLOTS];      /* the epoch that was put last */
-    uint32_t expected[2][SLOTS]; /* that was put in even and odd epochs: others may be one ahead */
+    bool in_fence;
+    int slow;                 /* it has its turn once in so many */
+    uint32_t memory[SLOTS];   /* the epoch that was put last */
+    uint32_t expected[SLOTS]; /* the highest that was ever put */
     message_t queue[MAX_MESSAGES];
     int queued;
     uint64_t sent[MAX_N];    /* to each, in all */
     uint64_t applied[MAX_N]; /* of each, in all */
     uint64_t counts[MAX_N];  /* what each has written here */
-    uint64_t closed;         /* messages at its last fence, in all */
-    unsigned again;          /* fences that needed two */
 } process_t;
 
 typedef struct world {
@@ -75,20 +68,23 @@ static void open_world(world_t *w, unit_random_t *r, uint32_t first)
         w->p[i].slow = unit_once_in(r, 3) ? 30 : 1;
         /* As if so many fences had been before. */
         f->number = first;
+        nicstride_fence_set_done(f);
         for (unsigned s = 0; s < nicstride_fence_steps(w->n); s++)
             nicstride_fence_board(f, i)->step[s].number = first;
     }
 }
 
-/** Puts the number of the epoch; in some epochs nobody sends messages. */
-static void put(world_t *w, int from, int to)
+/** Puts the number of the epoch, if the target is done with the last one. */
+static void put(world_t *w, int from, int to, uint32_t first)
 {
     process_t *o = &w->p[from], *t = &w->p[to];
     const int slot = (int)unit_below(w->r, SLOTS);
-    const uint32_t epoch = o->epoch + 1;
+    const uint32_t epoch = o->fence.number - first + 1;
 
-    t->expected[epoch % 2][slot] = epoch;
-    if (t->queued < MAX_MESSAGES && epoch % 4 != 0 && unit_once_in(w->r, 2)) {
+    if (!nicstride_fence_is_done(&o->fence, to))
+        return;
+    t->expected[slot] = epoch;
+    if (t->queued < MAX_MESSAGES && unit_once_in(w->r, 2)) {
         t->queue[t->queued++] = (message_t){from, slot, epoch};
         o->sent[to]++;
     } else {
@@ -112,65 +108,47 @@ static void apply(world_t *w, process_t *t)
 static void enter(world_t *w, int me)
 {
     process_t *p = &w->p[me];
-    uint64_t sent = 0;
 
-    for (int t = 0; t < w->n; t++) {
+    for (int t = 0; t < w->n; t++)
         w->p[t].counts[me] = p->sent[t];
-        sent += p->sent[t];
-    }
-    nicstride_fence_begin(&p->fence, sent != p->closed);
-    p->closed = sent;
-    p->place = ENTERED;
+    nicstride_fence_begin(&p->fence, false);
+    p->in_fence = true;
 }
 
-static bool all_applied(const world_t *w, const process_t *p)
-{
-    for (int i = 0; i < w->n; i++)
-        if (p->applied[i] < p->counts[i])
-            return false;
-    return true;
-}
-
-/** Leaves the fence, or meets the others again, if it may. */
+/** Leaves the fence if it may. */
 static void try_to_leave(world_t *w, process_t *p)
 {
     if (nicstride_fence_next(&p->fence) != NICSTRIDE_FENCE_OVER)
         return;
-    for (int i = 0; i < w->n; i++)
+    for (int i = 0; i < w->n; i++) {
         UNIT_CHECK((int32_t)(w->p[i].fence.number - p->fence.number) >= 0);
-    if (p->place == ENTERED && p->fence.marked) {
-        if (!all_applied(w, p))
+        if (p->applied[i] < p->counts[i])
             return;
-        nicstride_fence_begin(&p->fence, false);
-        p->place = MEETS;
-        p->again++;
-        return;
     }
-    UNIT_CHECK(!p->fence.marked);
-    p->place = OUTSIDE;
-    p->epoch++;
     for (int i = 0; i < SLOTS; i++)
-        UNIT_CHECK(p->memory[i] >= p->expected[p->epoch % 2][i]);
+        UNIT_CHECK(p->memory[i] == p->expected[i]);
+    p->in_fence = false;
+    nicstride_fence_set_done(&p->fence);
 }
 
-static void turn(world_t *w, int me)
+static void turn(world_t *w, int me, uint32_t first)
 {
     process_t *p = &w->p[me];
 
     if (p->queued > 0 && unit_once_in(w->r, 3))
         apply(w, p);
-    else if (p->place != OUTSIDE)
+    else if (p->in_fence)
         try_to_leave(w, p);
-    else if (p->epoch < EPOCHS && unit_once_in(w->r, 4))
+    else if (p->fence.number - first < EPOCHS && unit_once_in(w->r, 4))
         enter(w, me);
-    else if (p->epoch < EPOCHS)
-        put(w, me, (int)unit_below(w->r, (uint64_t)w->n));
+    else if (p->fence.number - first < EPOCHS)
+        put(w, me, (int)unit_below(w->r, (uint64_t)w->n), first);
 }
 
-static bool all_over(const world_t *w)
+static bool all_over(const world_t *w, uint32_t first)
 {
     for (int i = 0; i < w->n; i++)
-        if (w->p[i].place != OUTSIDE || w->p[i].epoch < EPOCHS)
+        if (w->p[i].in_fence || w->p[i].fence.number - first < EPOCHS)
             return false;
     return true;
 }
@@ -181,15 +159,15 @@ static void run_world(unit_random_t *r, uint32_t first)
     long turns = 0;
 
     open_world(&w, r, first);
-    while (!all_over(&w)) {
+    while (!all_over(&w, first)) {
         const int me = (int)unit_below(r, (uint64_t)w.n);
 
         if (unit_once_in(r, (uint64_t)w.p[me].slow))
-            turn(&w, me);
+            turn(&w, me, first);
         ck_assert_msg(++turns < 10000000, "a fence never ends");
     }
     for (int i = 0; i < w.n; i++)
-        UNIT_CHECK(w.p[i].queued == 0 && w.p[i].again == w.p[0].again && w.p[i].again < EPOCHS);
+        UNIT_CHECK(w.p[i].queued == 0);
     free(w.boards);
 }
 
@@ -286,7 +264,7 @@ static void close_cluster(cluster_t *c)
 static void send_far(cluster_t *c, const nicstride_fence_t *f)
 {
     far_message_t m = {
-        .from = f->node, .number = f->number, .bad = f->marked, .error = nicstride_fence_lost(f)};
+        .from = f->node, .number = f->number, .bad = f->bad, .error = nicstride_fence_lost(f)};
 
     m.to = nicstride_fence_to(f, &m.step);
     ck_assert_int_ne(m.to, f->node);
@@ -322,7 +300,7 @@ static bool finds_loss(const cluster_t *c, const nicstride_fence_t *f)
 
 static void check_over(const cluster_t *c, const member_t *p)
 {
-    UNIT_CHECK(p->fence.marked || !c->bad[p->fences]);
+    UNIT_CHECK(p->fence.bad || !c->bad[p->fences]);
     for (int k = 0; k < c->nodes; k++)
         for (int i = 0; i < c->on[k]; i++)
             UNIT_CHECK(c->p[k][i].fences >= p->fences);
