@@ -42,7 +42,7 @@ static bool apply_change(nicstride_module_t *m, int local, nicstride_change_t ch
                          uint32_t origin, unsigned what)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
-    const int index = onic_node_index(&m->node, (int)origin);
+    int index;
 
     switch (change) {
     case NICSTRIDE_LOCK_WANTED:
@@ -52,6 +52,7 @@ static bool apply_change(nicstride_module_t *m, int local, nicstride_change_t ch
         (void)nicstride_lockq_release(q, origin);
         break;
     case NICSTRIDE_LOCK_LOST:
+        index = onic_node_index(&m->node, (int)origin);
         if (index >= 0 && onic_peer_has_died(m->near[index]) && nicstride_lockq_holds(q, origin) &&
             has_used(m, local, index))
             nicstride_break(m, index);

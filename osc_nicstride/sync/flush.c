@@ -205,12 +205,16 @@ int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind)
 {
     int error = OMPI_SUCCESS;
     nicstride_peer_t *p;
+    bool any = false;
 
     nicstride_alone_wait(&m->alone);
-    for (p = nicstride_peers(m); p != NULL; p = p->next)
-        if (!nicstride_is_clean(p))
-            start_one(p, kind);
     for (p = nicstride_peers(m); p != NULL; p = p->next) {
+        if (nicstride_is_clean(p))
+            continue;
+        start_one(p, kind);
+        any = true;
+    }
+    for (p = any ? nicstride_peers(m) : NULL; p != NULL; p = p->next) {
         const int rc = nicstride_is_clean(p) ? OMPI_SUCCESS : nicstride_flush_peer(p, kind);
 
         if (error == OMPI_SUCCESS)
