@@ -347,7 +347,6 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/progress_sides.c \
 	test/mpi/random_operations.c \
 	test/mpi/random_source.c \
-	test/mpi/refused.c \
 	test/mpi/random_type.c \
 	test/mpi/rma.c \
 	test/mpi/shutdown.c \
@@ -422,16 +421,11 @@ mpi_programs = \
 	test/mpi/late \
 	test/mpi/late_protocol \
 	test/mpi/late_row \
-	test/mpi/lock_lost \
 	test/mpi/locks \
 	test/mpi/shorter \
 	test/mpi/measured \
-	test/mpi/refused_later \
-	test/mpi/refused_memory \
-	test/mpi/refused_one_way \
-	test/mpi/refused_user \
-	test/mpi/refused_writes \
 	test/mpi/rdma_refused \
+	test/mpi/refused \
 	test/mpi/misuse \
 	test/mpi/node \
 	test/mpi/operations \
@@ -475,7 +469,6 @@ mpi_programs = \
 	test/mpi/progress_rma_alone \
 	test/mpi/progress_rma_apart \
 	test/mpi/pscw \
-	test/mpi/pscw_lost \
 	test/mpi/put_get \
 	test/mpi/soak \
 	test/mpi/regressions \
@@ -537,12 +530,8 @@ test_mpi_p2p_strangers_LDADD = $(internal_ldadd)
 test_mpi_p2p_strangers_LDFLAGS = $(internal_ldflags)
 test_mpi_p2p_strangers_DEPENDENCIES = $(internal_dependencies)
 
-# With -rdynamic, because libraries find by name what the programs have in place of the C library's.
-test_mpi_refused_later_LDFLAGS = $(AM_LDFLAGS) -rdynamic
-test_mpi_refused_memory_LDFLAGS = $(AM_LDFLAGS) -rdynamic
-test_mpi_refused_one_way_LDFLAGS = $(AM_LDFLAGS) -rdynamic
-test_mpi_refused_user_LDFLAGS = $(AM_LDFLAGS) -rdynamic
-test_mpi_refused_writes_LDFLAGS = $(AM_LDFLAGS) -rdynamic
+# With -rdynamic, because libraries find by name what the program has in place of the C library's.
+test_mpi_refused_LDFLAGS = $(AM_LDFLAGS) -rdynamic
 
 # With -rdynamic, because libraries find by name what the program has in place of libibverbs's.
 test_mpi_p2p_registered_LDFLAGS = -rdynamic
