@@ -11,15 +11,12 @@
  * parameter check is 1, and refused where it is 2; what is right is not. Each case listens to what
  * its process prints.
  */
-#define _GNU_SOURCE /* O_TMPFILE */
 #include "test/mpi/testlib.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { ORIGIN, TARGET };
 
@@ -32,30 +29,7 @@ static tl_window_t w;
 
 /* ---- listening ------------------------------------------------------------------------------- */
 
-static char heard[1 << 15];
-static int listening_to = -1, listening_from;
-
-static void listen_begin(void)
-{
-    listening_to = open("/tmp", O_TMPFILE | O_RDWR, 0600);
-    listening_from = dup(STDERR_FILENO);
-    if (listening_to < 0 || listening_from < 0)
-        tl_die("no temporary file");
-    (void)fflush(stderr);
-    (void)dup2(listening_to, STDERR_FILENO);
-}
-
-static void listen_end(void)
-{
-    ssize_t n;
-
-    (void)fflush(stderr);
-    (void)dup2(listening_from, STDERR_FILENO);
-    (void)close(listening_from);
-    n = pread(listening_to, heard, sizeof(heard) - 1, 0);
-    heard[n > 0 ? n : 0] = '\0';
-    (void)close(listening_to);
-}
+static const char *heard = "";
 
 /** Was each of these texts heard, up to NULL? */
 static bool was_heard(const char *first, ...)
@@ -112,7 +86,7 @@ static bool is_found(int code)
 /** Of a call that may not be made now. */
 static void expect_sync(int code, const char *call, const char *why)
 {
-    listen_end();
+    heard = tl_heard();
     TL_CHECK(class_of(code) == MPI_ERR_RMA_SYNC, "%s, %s: class %d", call, why, class_of(code));
     TL_CHECK(was_heard(call, "rank 0", "window \"halo\"", why, NULL), "%s, %s: said \"%s\"", call,
              why, heard);
@@ -123,36 +97,36 @@ static void test_epochs(void)
     MPI_Group group = tl_group_of(w.comm, TARGET);
     MPI_Request r;
 
-    listen_begin();
+    tl_listen();
     expect_sync(put(TARGET, 3, 1), "MPI_Put",
                 "no access epoch is open (target rank 1, displacement");
-    listen_begin();
+    tl_listen();
     expect_sync(MPI_Win_unlock(TARGET, w.win), "MPI_Win_unlock", "no lock is held at that target");
-    listen_begin();
+    tl_listen();
     expect_sync(MPI_Win_unlock_all(w.win), "MPI_Win_unlock_all", "were not locked");
-    listen_begin();
+    tl_listen();
     expect_sync(MPI_Win_complete(w.win), "MPI_Win_complete", "no access epoch was started");
-    listen_begin();
+    tl_listen();
     expect_sync(MPI_Win_flush(TARGET, w.win), "MPI_Win_flush", "no passive-target epoch");
 
     TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, TARGET, 0, w.win));
-    listen_begin();
+    tl_listen();
     expect_sync(MPI_Win_lock(MPI_LOCK_SHARED, TARGET, 0, w.win), "MPI_Win_lock",
                 "a lock is already held at that target");
-    listen_begin();
+    tl_listen();
     expect_sync(put(ORIGIN, 0, 1), "MPI_Put", "no lock is held at that target (target rank 0");
-    listen_begin();
+    tl_listen();
     expect_sync(MPI_Win_fence(0, w.win), "MPI_Win_fence", "a lock is still held");
-    listen_begin();
+    tl_listen();
     expect_sync(MPI_Win_lock_all(0, w.win), "MPI_Win_lock_all", "a lock is still held");
-    listen_begin();
+    tl_listen();
     expect_sync(MPI_Win_start(group, 0, w.win), "MPI_Win_start", "a lock is still held");
     TL_MPI(MPI_Win_unlock(TARGET, w.win));
 
     TL_MPI(MPI_Win_start(group, MPI_MODE_NOCHECK, w.win));
-    listen_begin();
+    tl_listen();
     expect_sync(put(ORIGIN, 0, 1), "MPI_Put", "that target is not in the group of MPI_Win_start");
-    listen_begin();
+    tl_listen();
     expect_sync(MPI_Rput(from, 1, MPI_DOUBLE, TARGET, place(TARGET, 0), 1, MPI_DOUBLE, w.win, &r),
                 "MPI_Rput", "no passive-target epoch");
     TL_MPI(MPI_Win_complete(w.win));
@@ -164,7 +138,7 @@ static void test_epochs(void)
 /** Of a call that is about the same bytes as another one. */
 static void expect_found(int code, const char *call, const char *what, const char *other)
 {
-    listen_end();
+    heard = tl_heard();
     TL_CHECK(is_found(code), "%s, %s: class %d", call, what, class_of(code));
     TL_CHECK(was_heard(call, "rank 0: ", "window \"halo\"", what, other, NULL),
              "%s, %s, %s: said \"%s\"", call, what, other, heard);
@@ -172,7 +146,7 @@ static void expect_found(int code, const char *call, const char *what, const cha
 
 static void expect_silence(int code, const char *what)
 {
-    listen_end();
+    heard = tl_heard();
     TL_CHECK(code == MPI_SUCCESS && heard[0] == '\0', "%s: class %d, said \"%s\"", what,
              class_of(code), heard);
 }
@@ -192,36 +166,36 @@ static void test_overlaps(void)
     TL_MPI(MPI_Type_commit(&twice));
     TL_MPI(MPI_Win_lock_all(0, w.win));
 
-    listen_begin();
+    tl_listen();
     TL_MPI(put(TARGET, 0, 4));
     TL_MPI(put(TARGET, 4, 4));
     TL_MPI(MPI_Put(from, 4, MPI_DOUBLE, TARGET, place(TARGET, 8), 1, column, w.win));
     expect_silence(MPI_Put(from, 4, MPI_DOUBLE, TARGET, place(TARGET, 9), 1, column, w.win),
                    "columns side by side");
-    listen_begin();
+    tl_listen();
     expect_found(put(TARGET, 3, 2), "MPI_Put to rank 1", "overlaps at",
                  w.kind == TL_DYNAMIC ? "MPI_Put to rank 1, addresses"
                                       : "MPI_Put to rank 1, displacement 0, bytes 0 to 31");
     flush();
-    listen_begin();
+    tl_listen();
     TL_MPI(MPI_Put(from, 4, MPI_DOUBLE, TARGET, place(TARGET, 8), 1, column, w.win));
     expect_found(get(0, TARGET, 23, 2), "MPI_Get to rank 1", "overlaps at", "MPI_Put to rank 1");
     flush();
-    listen_begin();
+    tl_listen();
     TL_MPI(sum(TARGET, 0, 2, MPI_SUM));
     TL_MPI(sum(TARGET, 1, 2, MPI_SUM));
     TL_MPI(sum(TARGET, 1, 2, MPI_PROD));
     expect_silence(sum(TARGET, 0, 3, MPI_REPLACE), "accumulates, which are ordered");
-    listen_begin();
+    tl_listen();
     expect_found(put(TARGET, 2, 1), "MPI_Put to rank 1", "overlaps at", "MPI_Accumulate to rank 1");
     flush();
-    listen_begin();
+    tl_listen();
     TL_MPI(sum(TARGET, 0, 2, MPI_SUM));
     expect_found(
         MPI_Accumulate(from, 1, MPI_FLOAT, TARGET, place(TARGET, 1), 1, MPI_FLOAT, MPI_SUM, w.win),
         "MPI_Accumulate to rank 1", "overlaps at", "MPI_Accumulate to rank 1");
     flush();
-    listen_begin();
+    tl_listen();
     expect_found(MPI_Put(from, 4, MPI_DOUBLE, TARGET, place(TARGET, 0), 1, twice, w.win),
                  "MPI_Put to rank 1", "names bytes twice", "halo");
     TL_MPI(MPI_Win_unlock_all(w.win));
@@ -234,17 +208,17 @@ static void test_buffers(void)
     MPI_Request r;
 
     TL_MPI(MPI_Win_lock_all(0, w.win));
-    listen_begin();
+    tl_listen();
     TL_MPI(put(TARGET, 0, 4));
     TL_MPI(put(TARGET, 4, 4));
     TL_MPI(get(0, TARGET, 8, 4));
     TL_MPI(get(4, TARGET, 8, 4));
     expect_silence(get(8, ORIGIN, 8, 4), "buffers side by side, and one that is sent twice");
-    listen_begin();
+    tl_listen();
     expect_found(get(10, TARGET, 16, 1), "MPI_Get to rank 1", "one of its buffers overlaps",
                  "MPI_Get to rank 0");
     TL_MPI(MPI_Win_flush_all(w.win));
-    listen_begin();
+    tl_listen();
     TL_MPI(MPI_Put(to, 4, MPI_DOUBLE, TARGET, place(TARGET, 0), 4, MPI_DOUBLE, w.win));
     TL_MPI(MPI_Win_flush_local(TARGET, w.win));
     TL_MPI(get(0, TARGET, 8, 4));
@@ -253,13 +227,13 @@ static void test_buffers(void)
     TL_MPI(MPI_Win_flush_local(TARGET, w.win));
     expect_silence(put(TARGET, 16, 4), "locally complete");
     flush();
-    listen_begin();
+    tl_listen();
     TL_MPI(MPI_Rget(to, 2, MPI_DOUBLE, TARGET, place(TARGET, 0), 2, MPI_DOUBLE, w.win, &r));
     expect_found(MPI_Get(to + 1, 2, MPI_DOUBLE, TARGET, place(TARGET, 8), 2, MPI_DOUBLE, w.win),
                  "MPI_Get to rank 1", "one of its buffers overlaps", "MPI_Rget to rank 1");
     TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
     flush();
-    listen_begin();
+    tl_listen();
     TL_MPI(MPI_Rget(to, 2, MPI_DOUBLE, TARGET, place(TARGET, 0), 2, MPI_DOUBLE, w.win, &r));
     TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
     TL_MPI(put(TARGET, 0, 2));
@@ -267,7 +241,7 @@ static void test_buffers(void)
     TL_MPI(MPI_Rput(to, 2, MPI_DOUBLE, TARGET, place(TARGET, 0), 2, MPI_DOUBLE, w.win, &r));
     TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
     expect_silence(get(0, TARGET, 8, 2), "what a request has completed");
-    listen_begin();
+    tl_listen();
     expect_found(put(TARGET, 0, 1), "MPI_Put to rank 1", "overlaps at", "MPI_Rput to rank 1");
     TL_MPI(MPI_Win_unlock_all(w.win));
 }
@@ -277,7 +251,7 @@ static void test_range(void)
 {
     int code = MPI_SUCCESS;
 
-    listen_begin();
+    tl_listen();
     MPI_Barrier(w.comm);
     if (w.rank == ORIGIN) {
         TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, TARGET, 0, w.win));
@@ -287,7 +261,7 @@ static void test_range(void)
         TL_MPI(MPI_Win_unlock(TARGET, w.win));
     }
     MPI_Barrier(w.comm);
-    listen_end();
+    heard = tl_heard();
     if (w.rank == ORIGIN)
         TL_CHECK(class_of(code) == MPI_ERR_RMA_RANGE, "a put outside: class %d", class_of(code));
     if (w.rank == ORIGIN && w.kind != TL_DYNAMIC)
@@ -381,11 +355,11 @@ static void test_two(way_t way, access_t access, bool race, const char *what)
 {
     int code, found;
 
-    listen_begin();
+    tl_listen();
     MPI_Barrier(w.comm);
     code = access_in(way, access);
     MPI_Barrier(w.comm);
-    listen_end();
+    heard = tl_heard();
     TL_CHECK(code == MPI_SUCCESS || is_found(code), "%s, %s: class %d", what, ways[way],
              class_of(code));
     found = heard[0] != '\0';
@@ -423,7 +397,7 @@ static void test_same_post(access_t first, bool race, const char *what)
 
     TL_MPI(MPI_Comm_group(w.comm, &all));
     MPI_Barrier(w.comm);
-    listen_begin();
+    tl_listen();
     TL_MPI(MPI_Win_post(all, 0, w.win));
     for (int turn = 0; turn < 2; turn++) {
         if (turn == (w.rank != ORIGIN)) {
@@ -434,7 +408,7 @@ static void test_same_post(access_t first, bool race, const char *what)
         MPI_Barrier(w.comm);
     }
     TL_MPI(MPI_Win_wait(w.win));
-    listen_end();
+    heard = tl_heard();
     if (race && w.rank == TARGET)
         TL_CHECK(is_found(code) && was_heard("races at byte", "a call of rank 0", NULL),
                  "%s: class %d, said \"%s\"", what, class_of(code), heard);
@@ -470,11 +444,11 @@ static void test_pairs(void)
 static void test_fence(void)
 {
     TL_MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, w.win));
-    listen_begin();
+    tl_listen();
     if (w.rank == ORIGIN)
         TL_MPI(put(TARGET, 0, 1));
     TL_MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, w.win));
-    listen_end();
+    heard = tl_heard();
     TL_CHECK(w.rank != ORIGIN || was_heard("MPI_MODE_NOPRECEDE", "rank 0", "halo", NULL),
              "a fence said \"%s\"", heard);
     TL_CHECK(w.rank == ORIGIN || heard[0] == '\0', "a fence said \"%s\"", heard);
@@ -493,11 +467,11 @@ static void test_refused(void)
         TL_MPI(put(TARGET, 0, 1));
         flush();
         TL_MPI(MPI_Put(from + 1, 1, MPI_DOUBLE, TARGET, place(TARGET, 1), 1, MPI_DOUBLE, w.win));
-        listen_begin();
+        tl_listen();
         TL_CHECK(is_found(put(TARGET, 0, 2)), "a put was not refused");
         if (refuse)
             TL_MPI(put(TARGET, 0, 1));
-        listen_end();
+        heard = tl_heard();
         TL_MPI(MPI_Win_unlock(TARGET, w.win));
     }
     MPI_Barrier(w.comm);

@@ -432,6 +432,42 @@ long tl_failed(void)
     return failed_checks;
 }
 
+static struct {
+    int to, from; /**< the file, and standard error itself */
+    char text[1 << 16];
+} listening;
+
+void tl_listen(void)
+{
+    listening.to = open("/tmp", O_TMPFILE | O_RDWR | O_APPEND, 0600);
+    listening.from = dup(STDERR_FILENO);
+    if (listening.to < 0 || listening.from < 0)
+        tl_die("no temporary file");
+    (void)fflush(stderr);
+    (void)dup2(listening.to, STDERR_FILENO);
+}
+
+const char *tl_heard(void)
+{
+    (void)fflush(stderr);
+    (void)dup2(listening.from, STDERR_FILENO);
+    (void)close(listening.from);
+    const ssize_t n = pread(listening.to, listening.text, sizeof(listening.text) - 1, 0);
+
+    listening.text[n > 0 ? n : 0] = '\0';
+    (void)close(listening.to);
+    return listening.text;
+}
+
+int tl_count(const char *text, const char *what)
+{
+    int n = 0;
+
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at += strlen(what))
+        n++;
+    return n;
+}
+
 /* ---- memory ---- */
 
 void *tl_alloc(size_t bytes)

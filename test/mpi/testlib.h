@@ -204,6 +204,13 @@ bool tl_check_mpi(int code, int error_class, const char *call, const char *file,
 #define TL_MPI_ERROR(call, error_class)                                                            \
     tl_check_mpi((call), (error_class), #call, __FILE__, __LINE__)
 
+/** What this process prints to standard error goes to a file from here to tl_heard, which gives it
+ *  back: up to the next tl_listen. So do lines of several threads, whole. */
+void tl_listen(void);
+const char *tl_heard(void);
+/** How often a text is in another one. */
+int tl_count(const char *text, const char *what);
+
 /** Failed checks of this rank so far. */
 long tl_failed(void);
 
