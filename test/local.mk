@@ -491,8 +491,7 @@ mpi_programs = \
 	test/mpi/unreachable \
 	test/mpi/windows \
 	test/mpi/windows_cost \
-	test/mpi/windows_differ \
-	test/mpi/windows_left
+	test/mpi/windows_differ
 EXTRA_PROGRAMS += $(mpi_programs)
 
 # These use the common library directly.

@@ -8,9 +8,9 @@
 /**
  * @file
  * Processes that come later: spawned, merged with their parents and used through windows by both;
- * spawned a second time while windows of the first are still there; and two parts of a job that
- * meet by connect and accept. Peers are other processes than those of MPI_COMM_WORLD with the same
- * ranks, and go while the parents live on.
+ * spawned a second time while windows of the first are still there; and windows that are made while
+ * processes leave. Peers are other processes than those of MPI_COMM_WORLD with the same ranks, and
+ * go while the parents live on. Two parts of a job that meet by connect and accept: jobs.
  *
  * MPI_Comm_spawn of Open MPI 4.1.4 sometimes waits forever inside PMIx, with any component: then,
  * and only then, the run is made again.
@@ -22,8 +22,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { CHILDREN = 2, LONGS = 3000 };
+enum { CHILDREN = 3, LONGS = 3000 };
 #define CHILD_OPTION "-child"
 
 /* ---- windows over any communicator ---- */
@@ -125,6 +126,7 @@ static int child(void)
         MPI_Bcast(&word, 1, MPI_INT, 0, parent);
     }
     MPI_Comm_disconnect(&parent);
+    usleep(20000 * (useconds_t)tl_rank());
     return tl_finish();
 }
 
@@ -181,32 +183,41 @@ static void test_children(const char *program)
     tl_win_free(&w);
 }
 
-/* ---- connect and accept ---- */
+/* ---- windows while processes leave ---- */
 
-/** The job falls into halves that know each other's port only, and meet by it. */
-static void test_connect(tl_kind_t kind)
+/** A window over all: each adds 1 to a counter of each. */
+static void count(MPI_Comm all)
 {
-    char port[MPI_MAX_PORT_NAME] = "";
-    bool server = tl_rank() % 2 == 0;
-    MPI_Comm half, inter;
-    int code;
+    int size;
+    long counter = 0, one = 1;
+    MPI_Win win;
 
-    if (tl_size() < 2)
+    MPI_Comm_size(all, &size);
+    if (!TL_MPI(MPI_Win_create(&counter, sizeof(counter), 1, MPI_INFO_NULL, all, &win)))
         return;
-    if (tl_rank() == 0)
-        TL_MPI(MPI_Open_port(MPI_INFO_NULL, port));
-    MPI_Bcast(port, sizeof(port), MPI_CHAR, 0, MPI_COMM_WORLD);
-    MPI_Comm_split(MPI_COMM_WORLD, server, 0, &half);
-    MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN);
-    code = server ? MPI_Comm_accept(port, MPI_INFO_NULL, 0, half, &inter)
-                  : MPI_Comm_connect(port, MPI_INFO_NULL, 0, half, &inter);
-    if (TL_MPI(code)) {
-        use_together(inter, !server, kind);
-        MPI_Comm_disconnect(&inter);
+    TL_MPI(MPI_Win_fence(0, win));
+    for (int i = 0; i < size; i++)
+        TL_MPI(MPI_Accumulate(&one, 1, MPI_LONG, i, 0, 1, MPI_LONG, MPI_SUM, win));
+    TL_MPI(MPI_Win_fence(0, win));
+    TL_CHECK(counter == size, "%ld of %d", counter, size);
+    TL_MPI(MPI_Win_free(&win));
+}
+
+/** Children that have shared a window leave one after another: that they are lost is noticed at any
+ *  moment, in the midst of making a window, too. */
+static void test_leaving(const char *program)
+{
+    enum { ROUNDS = 3, WINDOWS = 150 };
+    MPI_Comm inter;
+
+    for (int round = 0; round < ROUNDS && TL_CHECK(spawn(program, &inter), "no children");
+         round++) {
+        tell_children(inter, TL_CREATE);
+        use_together(inter, false, TL_CREATE);
+        disconnect(&inter);
+        for (int i = 0; i < WINDOWS; i++)
+            count(MPI_COMM_WORLD);
     }
-    MPI_Comm_free(&half);
-    if (tl_rank() == 0)
-        MPI_Close_port(port);
 }
 
 int main(int argc, char **argv)
@@ -218,11 +229,9 @@ int main(int argc, char **argv)
         return child();
     /* Over several hosts Open MPI 4.1 fails or hangs in MPI_Comm_spawn, whoever serves the windows.
      */
-    if (tl_one_host())
-        test_children(argv[0]);
-    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
-        phase("connect and windows");
-        test_connect(kind);
-    }
+    if (!tl_one_host())
+        tl_skip("processes are spawned on one host only");
+    test_children(argv[0]);
+    test_leaving(argv[0]);
     return tl_finish();
 }
