@@ -394,7 +394,6 @@ mpi_programs = \
 	test/mpi/dynamic \
 	test/mpi/dynamic_away \
 	test/mpi/epochs_away \
-	test/mpi/epochs_room \
 	test/mpi/epochs_order \
 	test/mpi/errors \
 	test/mpi/errors_dynamic \
@@ -422,7 +421,6 @@ mpi_programs = \
 	test/mpi/late_protocol \
 	test/mpi/late_row \
 	test/mpi/locks \
-	test/mpi/shorter \
 	test/mpi/measured \
 	test/mpi/rdma_refused \
 	test/mpi/refused \
@@ -476,7 +474,6 @@ mpi_programs = \
 	test/mpi/shared \
 	test/mpi/shared_credit \
 	test/mpi/shm_exhausted \
-	test/mpi/short_headers \
 	test/mpi/nic \
 	test/mpi/asleep \
 	test/mpi/nic_cut \
@@ -484,7 +481,6 @@ mpi_programs = \
 	test/mpi/nic_places \
 	test/mpi/soft_roce \
 	test/mpi/spawn \
-	test/mpi/tcp_segment \
 	test/mpi/threads \
 	test/mpi/tool_orders \
 	test/mpi/unasked \

@@ -10,6 +10,7 @@
  * sides, padded pair types among them, with less data than there is room for, and with several
  * megabytes at once.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,6 +255,34 @@ static void add_large(const tl_window_t *w, int target, bool fetch)
     MPI_Barrier(w->comm);
 }
 
+/** A record of two types into room for three: Open MPI lets such be replaced. */
+static void replace_record(const tl_window_t *w)
+{
+    typedef struct record {
+        double d;
+        int i;
+    } record_t;
+    const record_t one = {1.5, 7};
+    const record_t *mine = (const record_t *)(const void *)w->base;
+    const MPI_Aint places[] = {offsetof(record_t, d), offsetof(record_t, i)};
+    const MPI_Datatype types[] = {MPI_DOUBLE, MPI_INT};
+    const int lengths[] = {1, 1}, t = (w->rank + 1) % w->size;
+    MPI_Datatype bare, type;
+
+    MPI_Type_create_struct(2, lengths, places, types, &bare);
+    MPI_Type_create_resized(bare, 0, sizeof(record_t), &type);
+    MPI_Type_commit(&type);
+    memset(w->base, 9, 3 * sizeof(one));
+    tl_begin(w, TL_FENCE);
+    TL_MPI(MPI_Accumulate(&one, 1, type, t, tl_disp(w, t, 0), 3, type, MPI_REPLACE, w->win));
+    tl_end(w, TL_FENCE);
+    TL_CHECK(mine->d == 1.5 && mine->i == 7, "%g, %d", mine->d, mine->i);
+    TL_FILL(mine + 1, 9, 2 * sizeof(one), "what was not written");
+    MPI_Type_free(&bare);
+    MPI_Type_free(&type);
+    MPI_Barrier(w->comm);
+}
+
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
@@ -265,6 +294,7 @@ int main(int argc, char **argv)
             random_round(&w, (tl_sync_t)(round % TL_SYNCS), round);
         tl_win_free(&w);
         w = tl_win_make(kind, 2 * BIG * sizeof(double), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+        replace_record(&w);
         for (int target = 0; target < w.size; target++)
             add_large(&w, target, target % 2 == 1);
         tl_win_free(&w);

@@ -3,13 +3,20 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2-4 */
-/* windows: create */
+/* windows: create allocate */
 /* methods: auto pack */
+/* arguments: origins */
+/* arguments: target */
 /**
  * @file
- * An origin that has closed its epoch need not call MPI again for the target to close its own: what
- * the transport could not take at once, its queues being short here, has been handed over. Origins
- * wait outside of MPI until the target says, in shared memory, that its fence or wait is over.
+ * Epochs one side of which stays outside of MPI until the other one says, in shared memory, that
+ * its part is over.
+ *
+ *  origins  an origin that has closed its epoch need not call MPI again for the target to close its
+ *           own: what the transport could not take at once, its queues being short here, has been
+ *           handed over
+ *  target   an origin that puts more than there is room for closes its epoch though the target is
+ *           away: columns, which go by message on every kind of window
  */
 #include "test/mpi/testlib.h"
 
@@ -32,10 +39,9 @@ typedef struct field {
     int *over; /**< the last round that its target has closed */
 } field_t;
 
-static field_t make_field(tl_kind_t kind)
+static field_t make_field(tl_kind_t kind, MPI_Aint size, int disp_unit)
 {
-    field_t f = {.w = tl_win_make(kind, (MPI_Aint)tl_size() * PUTS * BYTES, sizeof(int64_t),
-                                  MPI_COMM_WORLD, MPI_INFO_NULL)};
+    field_t f = {.w = tl_win_make(kind, size, disp_unit, MPI_COMM_WORLD, MPI_INFO_NULL)};
     MPI_Aint bytes;
     int unit, *mine;
 
@@ -46,6 +52,12 @@ static field_t make_field(tl_kind_t kind)
         *f.over = 0;
     MPI_Barrier(f.w.comm);
     return f;
+}
+
+static void free_field(field_t *f)
+{
+    MPI_Win_free(&f->flags_win);
+    tl_win_free(&f->w);
 }
 
 static void put_all(const field_t *f, int target, const int64_t *values)
@@ -76,15 +88,16 @@ static void check_target(const field_t *f, int round, int64_t *values)
     }
 }
 
-static void check_origin(const field_t *f, int round)
+/** Outside of MPI. */
+static void await_others(const field_t *f, int over, const char *what)
 {
     int looks = 0;
 
-    while (__atomic_load_n(f->over, __ATOMIC_ACQUIRE) != round && looks < LOOKS) {
+    while (__atomic_load_n(f->over, __ATOMIC_ACQUIRE) != over && looks < LOOKS) {
         usleep(LOOK);
         looks++;
     }
-    TL_CHECK(looks < LOOKS, "round %d: the target waits for this process to call MPI", round);
+    TL_CHECK(looks < LOOKS, "%d: %s", over, what);
 }
 
 static void one_round(const field_t *f, int round, bool fences, int64_t *values)
@@ -115,11 +128,82 @@ static void one_round(const field_t *f, int round, bool fences, int64_t *values)
     if (is_target)
         check_target(f, round, values);
     else
-        check_origin(f, round);
+        await_others(f, round, "the target waits for this process to call MPI");
     MPI_Barrier(f->w.comm);
     MPI_Group_free(&one);
     MPI_Group_free(&other);
     MPI_Group_free(&all);
+}
+
+/* ---- a target that is away ---- */
+
+/** So many puts that their target's window and memory are full, and the queue to it, too. */
+enum { ROWS = 512, COLUMNS = 8, WIDTH = 64, MANY = 2200 };
+
+/** Each origin puts its own columns again and again, at last the numbers of the round. */
+static void put_columns(const tl_window_t *w, int target, int round, MPI_Datatype column)
+{
+    int64_t *values = tl_alloc(ROWS * sizeof(*values));
+
+    for (int row = 0; row < ROWS; row++)
+        values[row] = ((int64_t)w->rank << 32) + round * ROWS + row;
+    for (int i = 0; i < MANY; i++) {
+        const MPI_Aint at = (MPI_Aint)sizeof(int64_t) * (w->rank * COLUMNS + i % COLUMNS);
+
+        TL_MPI(
+            MPI_Put(values, ROWS, MPI_INT64_T, target, tl_disp(w, target, at), 1, column, w->win));
+    }
+    TL_MPI(MPI_Win_complete(w->win));
+    free(values);
+}
+
+static void check_columns(const tl_window_t *w, int round)
+{
+    const int64_t *at = (const int64_t *)w->base;
+
+    for (int i = 0; i < ROWS * w->size * COLUMNS; i++) {
+        const int row = i / (w->size * COLUMNS), column = i % (w->size * COLUMNS);
+        const int64_t want = ((int64_t)(column / COLUMNS) << 32) + round * ROWS + row;
+
+        TL_CHECK(column / COLUMNS == w->rank || at[row * WIDTH + column] == want,
+                 "round %d, row %d, column %d", round, row, column);
+    }
+}
+
+static void room_round(const field_t *f, int round, MPI_Datatype column)
+{
+    const tl_window_t *w = &f->w;
+    MPI_Group all, others, target = tl_group_of(w->comm, 0);
+
+    MPI_Comm_group(w->comm, &all);
+    MPI_Group_difference(all, target, &others);
+    if (w->rank == 0) {
+        TL_MPI(MPI_Win_post(others, 0, w->win));
+        await_others(f, round * (w->size - 1), "origins wait for this process to call MPI");
+        TL_MPI(MPI_Win_wait(w->win));
+        check_columns(w, round);
+    } else {
+        TL_MPI(MPI_Win_start(target, 0, w->win));
+        put_columns(w, 0, round, column);
+        __atomic_fetch_add(f->over, 1, __ATOMIC_RELEASE);
+    }
+    MPI_Barrier(w->comm);
+    MPI_Group_free(&target);
+    MPI_Group_free(&others);
+    MPI_Group_free(&all);
+}
+
+static void test_room(tl_kind_t kind)
+{
+    field_t f = make_field(kind, (MPI_Aint)sizeof(int64_t) * ROWS * WIDTH, 1);
+    MPI_Datatype column;
+
+    MPI_Type_vector(ROWS, 1, WIDTH, MPI_INT64_T, &column);
+    MPI_Type_commit(&column);
+    for (int round = 1; round <= 2; round++)
+        room_round(&f, round, column);
+    MPI_Type_free(&column);
+    free_field(&f);
 }
 
 /** Messages go through short queues of ours, and with an odd number of ranks through UCX's. */
@@ -135,24 +219,31 @@ static void shorten_queues(void)
     setenv("UCX_SYSV_FIFO_SIZE", "16", 0);
 }
 
+static void test_away(tl_kind_t kind)
+{
+    int64_t *values = tl_alloc((size_t)PUTS * BYTES);
+    field_t f = make_field(kind, (MPI_Aint)tl_size() * PUTS * BYTES, sizeof(int64_t));
+
+    for (int round = 1; round <= ROUNDS; round++)
+        one_round(&f, round, round % 4 >= 2, values);
+    free_field(&f);
+    free(values);
+}
+
 int main(int argc, char **argv)
 {
-    /* Nor does a helper thread. */
-    setenv("OMPI_MCA_osc_nicstride_server", "0", 1);
-    shorten_queues();
+    const bool room = argc > 1 && tl_asked_for("target", argc, argv);
+
+    if (!room) {
+        /* Nor does a helper thread. */
+        setenv("OMPI_MCA_osc_nicstride_server", "0", 1);
+        shorten_queues();
+    }
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 1 << 20);
     if (!tl_one_host())
-        tl_skip("the target tells the others in shared memory");
-    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
-        int64_t *values = tl_alloc((size_t)PUTS * BYTES);
-        field_t f = make_field(kind);
-
-        for (int round = 1; round <= ROUNDS; round++)
-            one_round(&f, round, round % 4 >= 2, values);
-        MPI_Win_free(&f.flags_win);
-        tl_win_free(&f.w);
-        free(values);
-    }
+        tl_skip("one side tells the other in shared memory");
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind))
+        (room ? test_room : test_away)(kind);
     return tl_finish();
 }

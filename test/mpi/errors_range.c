@@ -333,6 +333,57 @@ static void case_signatures(tl_kind_t kind)
     end_window(&w);
 }
 
+/* ---- more or less data than room ---- */
+
+#define REFUSED(call) TL_MPI_ERROR(call, MPI_ERR_TYPE)
+
+/** Data that do not fit, by one element, in each place where there can be more. To nobody anything
+ *  may go. */
+static void case_too_long(tl_kind_t kind)
+{
+    tl_window_t w = make_window(kind, sizeof(long));
+    const int t = next_rank(&w);
+    rma_given_t g = access_of(&w, tl_disp(&w, t, 0), 2);
+    MPI_Request r = MPI_REQUEST_NULL;
+
+    TL_MPI(MPI_Win_lock_all(0, w.win));
+    g.origin.n = 3;
+    for (rma_t call = RMA_PUT; call < RMA_CALLS; call++)
+        if (rma_writes(call) && !rma_is_single(call))
+            REFUSED(rma_call(call, &g, &r));
+    g.origin.n = 1;
+    g.n = 3;
+    for (rma_t call = RMA_PUT; call < RMA_CALLS; call++)
+        if (rma_fetches(call) && !rma_is_single(call))
+            REFUSED(rma_call(call, &g, &r));
+    g.origin = (rma_data_t){NULL, 0, MPI_LONG};
+    g.op = MPI_NO_OP;
+    REFUSED(rma_call(RMA_GET_ACCUMULATE, &g, NULL));
+    TL_MPI(MPI_Put(origin, 3, MPI_LONG, MPI_PROC_NULL, 0, 2, MPI_LONG, w.win));
+    TL_MPI(MPI_Get(result, 2, MPI_LONG, MPI_PROC_NULL, 0, 3, MPI_LONG, w.win));
+    TL_MPI(MPI_Win_unlock_all(w.win));
+    TL_FILL(origin, 0x44, sizeof(origin), "what was to be sent has changed");
+    TL_FILL(result, 0x55, sizeof(result), "something was fetched");
+    end_window(&w);
+}
+
+/** With less data than room all that is named must be in the window; of a dynamic one what is
+ *  written. */
+static void case_named_beyond(tl_kind_t kind)
+{
+    tl_window_t w = make_window(kind, sizeof(long));
+    const int t = next_rank(&w);
+    const MPI_Aint last = tl_disp(&w, t, (LONGS - 1) * (MPI_Aint)sizeof(long));
+    int code;
+
+    memset(origin, 0x33, sizeof(origin));
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, t, 0, w.win));
+    code = MPI_Put(origin, 1, MPI_LONG, t, last, 2, MPI_LONG, w.win);
+    check_fault(complete(code, t, w.win), kind == TL_DYNAMIC ? NONE : RANGE, "room beyond the end");
+    TL_MPI(MPI_Win_unlock(t, w.win));
+    end_window(&w);
+}
+
 /* ---- operations and types that do not go together ---- */
 
 static void add_up(void *in, void *inout, int *n, MPI_Datatype *type)
@@ -385,6 +436,7 @@ static const struct {
 } cases[] = {{"bounds", case_bounds},        {"within", case_within},
              {"no_memory", case_no_memory},  {"active", case_active},
              {"shapes", case_shapes},        {"signatures", case_signatures},
+             {"too_long", case_too_long},    {"named_beyond", case_named_beyond},
              {"operations", case_operations}};
 
 int main(int argc, char **argv)
