@@ -331,7 +331,6 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/adapter.c \
 	test/mpi/busy_lock.c \
 	test/mpi/counter.c \
-	test/mpi/exchange.c \
 	test/mpi/meet.c \
 	test/mpi/p2p.c \
 	test/mpi/peers.c \
@@ -346,7 +345,6 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/progress_sends.c \
 	test/mpi/progress_sides.c \
 	test/mpi/random_operations.c \
-	test/mpi/random_source.c \
 	test/mpi/random_type.c \
 	test/mpi/rma.c \
 	test/mpi/shutdown.c \

@@ -94,20 +94,13 @@ static void start(MPI_Win win)
     MPI_Group_free(&dead);
 }
 
-static bool is_one_host(void)
-{
-    const char *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE"), *all = getenv("OMPI_COMM_WORLD_SIZE");
-
-    return here != NULL && all != NULL && strcmp(here, all) == 0;
-}
-
 int main(int argc, char **argv)
 {
     MPI_Win win[KINDS];
     MPI_Comm living;
     long failed;
 
-    if (is_one_host())
+    if (tl_launched_here())
         setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
     meet_begin_as_child();
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
@@ -127,7 +120,7 @@ int main(int argc, char **argv)
     TL_MPI(MPI_Win_free(&win[FREE]));
     failed = tl_failed();
     TL_MPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_LONG, MPI_SUM, living));
-    if (is_one_host())
+    if (tl_launched_here())
         MPI_Finalize();
     /* Over hosts MPI itself would wait there for the dead. */
     _exit(failed == 0 ? TL_EXIT_OK : TL_EXIT_FAILED);

@@ -52,7 +52,7 @@ typedef struct sample {
     uint64_t seed;
 } sample_t;
 
-static sample_t make_sample(random_source_t *r, MPI_Datatype type, int count, uint64_t seed)
+static sample_t make_sample(tl_rng_t *r, MPI_Datatype type, int count, uint64_t seed)
 {
     sample_t s = {.type = type, .count = count, .map = typemap_of(type), .seed = seed};
 
@@ -62,7 +62,7 @@ static sample_t make_sample(random_source_t *r, MPI_Datatype type, int count, ui
     s.memory = tl_alloc(s.span);
     s.base = MARGIN - s.lo;
     s.packed = tl_alloc(s.size);
-    random_fill(r, s.memory, s.span);
+    tl_fill_random(s.memory, s.span, tl_random(r));
     typemap_pack(&s.map, count, s.memory + s.base, s.packed);
     return s;
 }
@@ -83,16 +83,16 @@ static void check_bounds(const sample_t *s, const onic_layout_t *l)
              l->ub, s->lo, s->hi);
 }
 
-static void check_pack(random_source_t *r, const sample_t *s, const onic_layout_t *l)
+static void check_pack(tl_rng_t *r, const sample_t *s, const onic_layout_t *l)
 {
     unsigned char *ours = tl_alloc(s->size);
-    bool whole = random_one_in(r, 2);
+    bool whole = tl_one_in(r, 2);
     uint64_t done = 0;
     onic_cursor_t c;
 
     onic_cursor_init(&c, l, 0);
     while (done < s->size) {
-        uint64_t want = whole ? s->size : (uint64_t)random_between(r, 1, 200);
+        uint64_t want = whole ? s->size : (uint64_t)tl_range(r, 1, 200);
         uint64_t got = onic_pack(&c, s->memory + s->base, ours + done,
                                  want < s->size - done ? want : s->size - done);
         if (got == 0)
@@ -152,7 +152,7 @@ static void check_raw(const sample_t *s, const onic_layout_t *l)
 }
 
 /* Open MPI's plain description must read as its optimised one does. */
-static void check_plain(random_source_t *r, const sample_t *s)
+static void check_plain(tl_rng_t *r, const sample_t *s)
 {
     ompi_datatype_t plain = *s->type;
     onic_layout_t l;
@@ -167,7 +167,7 @@ static void check_plain(random_source_t *r, const sample_t *s)
     }
 }
 
-static void check_sample(random_source_t *r, const sample_t *s, bool overlap)
+static void check_sample(tl_rng_t *r, const sample_t *s, bool overlap)
 {
     onic_layout_t l;
     int rc = onic_flatten(s->type, (size_t)s->count, &l, NULL);
@@ -183,11 +183,11 @@ static void check_sample(random_source_t *r, const sample_t *s, bool overlap)
     check_plain(r, s);
 }
 
-static int random_count(random_source_t *r)
+static int random_count(tl_rng_t *r)
 {
     static const int few[] = {0, 1, 1, 2, 3};
 
-    return random_one_in(r, 5) ? (int)random_between(r, 4, 100) : few[random_between(r, 0, 4)];
+    return tl_one_in(r, 5) ? (int)tl_range(r, 4, 100) : few[tl_range(r, 0, 4)];
 }
 
 static void test_random_types(uint64_t seed)
@@ -196,11 +196,11 @@ static void test_random_types(uint64_t seed)
                                           MPI_SHORT_INT};
 
     for (uint64_t i = 0; i < RANDOM_TYPES; i++) {
-        random_source_t r;
+        tl_rng_t r;
         MPI_Aint lo, hi;
-        random_seed(&r, seed + i);
-        unsigned flags = (unsigned)random_between(&r, 0, 7);
-        MPI_Datatype basic = basics[random_between(&r, 0, 4)];
+        r = tl_rng(seed + i, 0);
+        unsigned flags = (unsigned)tl_range(&r, 0, 7);
+        MPI_Datatype basic = basics[tl_range(&r, 0, 4)];
         MPI_Datatype type = random_type(&r, (int)(i % 6), flags, basic, &lo, &hi);
         sample_t s = make_sample(&r, type, random_count(&r), seed + i);
         bool overlap = random_type_overlaps(type, s.count);
@@ -217,7 +217,7 @@ static void test_random_types(uint64_t seed)
 
 /* ---- absolute addresses, predefined types, many levels --------------------------------------- */
 
-static void test_absolute_addresses(random_source_t *r)
+static void test_absolute_addresses(tl_rng_t *r)
 {
     unsigned char *heap = tl_alloc(1000), stack[300], ours[200], theirs[200];
     static unsigned char data[500];
@@ -227,9 +227,9 @@ static void test_absolute_addresses(random_source_t *r)
     onic_cursor_t c;
     MPI_Datatype type;
 
-    random_fill(r, heap, 1000);
-    random_fill(r, stack, sizeof(stack));
-    random_fill(r, data, sizeof(data));
+    tl_fill_random(heap, 1000, tl_random(r));
+    tl_fill_random(stack, sizeof(stack), tl_random(r));
+    tl_fill_random(data, sizeof(data), tl_random(r));
     MPI_Get_address(heap + 7, &where[0]);
     MPI_Get_address(stack, &where[1]);
     MPI_Get_address(data + 3, &where[2]);
@@ -246,7 +246,7 @@ static void test_absolute_addresses(random_source_t *r)
     free(heap);
 }
 
-static void test_predefined(random_source_t *r)
+static void test_predefined(tl_rng_t *r)
 {
     static const MPI_Datatype types[] = {MPI_CHAR,
                                          MPI_INT,
@@ -289,7 +289,7 @@ static MPI_Datatype tower(MPI_Datatype base, int levels)
     return committed(type);
 }
 
-static void test_many_levels(random_source_t *r)
+static void test_many_levels(tl_rng_t *r)
 {
     int lengths[] = {1, 2, 1}, where[] = {0, 3, 9};
     MPI_Datatype irregular;
@@ -356,11 +356,11 @@ static void test_kept(void)
 
 int main(int argc, char **argv)
 {
-    random_source_t r;
+    tl_rng_t r;
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(1, 1);
-    random_seed(&r, tl_seed());
+    r = tl_rng(tl_seed(), 0);
     test_random_types(tl_seed());
     test_absolute_addresses(&r);
     test_predefined(&r);

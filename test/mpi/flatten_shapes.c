@@ -108,7 +108,7 @@ static int64_t known_offset(const known_t *k, uint64_t element)
 }
 
 /* Compares bounds and, at random places, positions. Frees the type. */
-static void check_huge(random_source_t *r, const char *name, MPI_Datatype type, size_t count,
+static void check_huge(tl_rng_t *r, const char *name, MPI_Datatype type, size_t count,
                        const known_t *k)
 {
     MPI_Count size, lb, extent, true_lb, true_extent;
@@ -124,7 +124,7 @@ static void check_huge(random_source_t *r, const char *name, MPI_Datatype type, 
         TL_CHECK(l.lb == true_lb && l.ub == true_lb + true_extent + extent * (MPI_Count)(count - 1),
                  "%s: bounds %" PRId64 " %" PRId64, name, l.lb, l.ub);
         for (int i = 0; i < 200; i++) {
-            uint64_t len, element = (uint64_t)random_between(r, 0, (int64_t)l.size / 8 - 1);
+            uint64_t len, element = (uint64_t)tl_range(r, 0, (int64_t)l.size / 8 - 1);
             int64_t ours = 0, want = known_offset(k, element);
             onic_cursor_t c;
             onic_cursor_init(&c, &l, 8 * element);
@@ -137,7 +137,7 @@ static void check_huge(random_source_t *r, const char *name, MPI_Datatype type, 
     MPI_Type_free(&type);
 }
 
-static void test_huge(random_source_t *r)
+static void test_huge(tl_rng_t *r)
 {
     int size[] = {1500, 2000, 1000}, part[] = {300, 1999, 500}, start[] = {1, 1, 2};
     int where[] = {0, 30, 50};
@@ -232,11 +232,11 @@ static void test_overflow(void)
 
 int main(int argc, char **argv)
 {
-    random_source_t r;
+    tl_rng_t r;
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(1, 1);
-    random_seed(&r, tl_seed());
+    r = tl_rng(tl_seed(), 0);
     test_shapes();
     test_empty_member();
     test_huge(&r);

@@ -498,20 +498,12 @@ static void test_error(void)
     tl_win_free(&w);
 }
 
-/** As mpirun says; before MPI is there. */
-static bool on_one_host(void)
-{
-    const char *all = getenv("OMPI_COMM_WORLD_SIZE"), *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-
-    return all != NULL && here != NULL && strcmp(all, here) == 0;
-}
-
 int main(int argc, char **argv)
 {
     bool shared = false;
 
     for (int i = 1; i < argc; i++) {
-        apart = apart || (strcmp(argv[i], "apart") == 0 && on_one_host());
+        apart = apart || (strcmp(argv[i], "apart") == 0 && tl_launched_here());
         shared = shared || strcmp(argv[i], "shared") == 0;
     }
     apart = apart && !shared;

@@ -17,16 +17,13 @@
  * way.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "test/mpi/random_operations.h"
 #include "test/mpi/testlib.h"
 
 int main(int argc, char **argv)
 {
-    const char *all = getenv("OMPI_COMM_WORLD_SIZE"), *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-
-    if (all != NULL && here != NULL && strcmp(all, here) == 0)
+    if (tl_launched_here())
         setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
     if (argc > 1 && tl_asked_for("tcp", argc, argv)) {
         setenv("UCX_TLS", "tcp,self", 1);

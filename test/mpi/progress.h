@@ -130,8 +130,6 @@ bool progress_one_host(MPI_Comm comm);
 
 enum { CONTROL_READY, CONTROL_HERE, CONTROL_IN, CONTROL_SEEN, CONTROL_END, CONTROL_WORDS };
 
-/** Does the launcher say that all processes of the job are on one host? Without messages. */
-bool control_one_host(void);
 /** The processes of a job find each other, on one machine. Returns when all are there. */
 void control_open(int rank, int size);
 /** By word of mouth: writes its address, of CONTROL_ADDRESS bytes; one of another job joins. */

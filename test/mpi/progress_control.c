@@ -37,17 +37,10 @@ static void look_again(void)
     usleep(LOOK_USEC);
 }
 
-bool control_one_host(void)
-{
-    const char *ours = getenv("OMPI_COMM_WORLD_LOCAL_SIZE"), *all = getenv("OMPI_COMM_WORLD_SIZE");
-
-    return ours != NULL && all != NULL && strcmp(ours, all) == 0;
-}
-
 /** Hosts that are namespaces of one machine have the working directory in common. */
 static const char *directory(void)
 {
-    return control_one_host() ? "/tmp" : ".";
+    return tl_launched_here() ? "/tmp" : ".";
 }
 
 static board_t *map(int fd)

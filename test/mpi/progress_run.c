@@ -86,7 +86,7 @@ static bool describe(const progress_family_t *family, const char *label, int ind
     char name[128] = "";
 
     *cell = (progress_cell_t){.index = index, .why = ""};
-    progress_context.meets = is_meeting() && (self.list || !control_one_host());
+    progress_context.meets = is_meeting() && (self.list || !tl_launched_here());
     family->describe(cell, &progress_context);
     if (cell->rule == PROGRESS_NEVER)
         return false;

@@ -14,7 +14,7 @@
 
 /* What a tree of types is made of and how its displacements may be chosen. */
 typedef struct maker {
-    random_source_t *r;
+    tl_rng_t *r;
     MPI_Datatype basic; /* MPI_DATATYPE_NULL: any */
     MPI_Aint unit;      /* displacements are multiples of it */
     bool overlap;       /* elements may share bytes */
@@ -42,7 +42,7 @@ static MPI_Datatype make(const maker_t *m, int depth);
 
 static int number(const maker_t *m, int lo, int hi)
 {
-    return (int)random_between(m->r, lo, hi);
+    return (int)tl_range(m->r, lo, hi);
 }
 
 /* How often something repeats: mostly a few times, seldom never or often. */
@@ -60,7 +60,7 @@ static int repetitions(const maker_t *m)
 
 static MPI_Aint units(const maker_t *m, MPI_Aint most)
 {
-    return m->unit * (MPI_Aint)random_between(m->r, 0, most / m->unit);
+    return m->unit * (MPI_Aint)tl_range(m->r, 0, most / m->unit);
 }
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static MPI_Datatype make_contiguous(const maker_t *m, MPI_Datatype child)
  * that it makes of such a type goes up. `unit` is of the stride, in bytes. */
 static MPI_Aint either_way(const maker_t *m, MPI_Aint stride, MPI_Aint unit)
 {
-    MPI_Aint way = random_one_in(m->r, 4) ? -stride : stride;
+    MPI_Aint way = tl_one_in(m->r, 4) ? -stride : stride;
 
     return way * unit == -1 ? -way : way;
 }
@@ -209,25 +209,25 @@ static void swap_blocks(blocks_t *b, int i, int j)
 static void place_blocks(const maker_t *m, blocks_t *b)
 {
     MPI_Aint next = units(m, 64) - units(m, 64);
-    bool even = random_one_in(m->r, 3);
+    bool even = tl_one_in(m->r, 3);
 
     for (int i = 0; i < b->n; i++) {
         MPI_Aint lo, hi;
         block_span(&b->shape[i], b->len[i], &lo, &hi);
-        MPI_Aint gap = even || random_one_in(m->r, 3) ? 0 : units(m, 8 * m->unit);
+        MPI_Aint gap = even || tl_one_in(m->r, 3) ? 0 : units(m, 8 * m->unit);
         b->disp[i] = next - lo + gap;
         next += hi - lo + gap;
-        if (m->overlap && random_one_in(m->r, 3))
+        if (m->overlap && tl_one_in(m->r, 3))
             next -= units(m, hi - lo);
     }
-    if (random_one_in(m->r, 2))
+    if (tl_one_in(m->r, 2))
         for (int i = b->n - 1; i > 0; i--)
             swap_blocks(b, i, number(m, 0, i));
 }
 
 static MPI_Datatype make_hindexed(const maker_t *m, MPI_Datatype child)
 {
-    bool same = random_one_in(m->r, 2);
+    bool same = tl_one_in(m->r, 2);
     blocks_t b = choose_blocks(m, same, child);
     MPI_Datatype type;
 
@@ -243,7 +243,7 @@ static MPI_Datatype make_hindexed(const maker_t *m, MPI_Datatype child)
 static MPI_Datatype make_indexed(const maker_t *m, MPI_Datatype child)
 {
     const maker_t elements = {m->r, m->basic, 1, m->overlap};
-    bool same = random_one_in(m->r, 2);
+    bool same = tl_one_in(m->r, 2);
     blocks_t b = choose_blocks(m, same, child);
     int index[MAX_PARTS];
     MPI_Datatype type;
@@ -276,7 +276,7 @@ static MPI_Datatype make_struct(const maker_t *m, MPI_Datatype child, int depth)
     MPI_Datatype type;
 
     for (int i = 0; i < b.n; i++) {
-        if (i == 0 || random_one_in(m->r, 2)) {
+        if (i == 0 || tl_one_in(m->r, 2)) {
             MPI_Type_dup(child, &b.type[i]);
         } else {
             b.type[i] = make(m, number(m, 0, depth > 2 ? 1 : depth));
@@ -304,8 +304,7 @@ static MPI_Datatype make_subarray(const maker_t *m, MPI_Datatype child)
         start[i] = number(m, 0, size[i] - part[i]);
     }
     MPI_Type_create_subarray(n, size, part, start,
-                             random_one_in(m->r, 2) ? MPI_ORDER_C : MPI_ORDER_FORTRAN, child,
-                             &type);
+                             tl_one_in(m->r, 2) ? MPI_ORDER_C : MPI_ORDER_FORTRAN, child, &type);
     return type;
 }
 
@@ -330,12 +329,12 @@ static MPI_Datatype make_darray(const maker_t *m, MPI_Datatype child)
             break;
         case 1:
             how[i] = MPI_DISTRIBUTE_BLOCK;
-            if (random_one_in(m->r, 2))
+            if (tl_one_in(m->r, 2))
                 arg[i] = (size[i] + procs[i] - 1) / procs[i] + number(m, 0, 2);
             break;
         default:
             how[i] = MPI_DISTRIBUTE_CYCLIC;
-            if (random_one_in(m->r, 2))
+            if (tl_one_in(m->r, 2))
                 arg[i] = number(m, 1, 3);
         }
         all *= procs[i];
@@ -343,7 +342,7 @@ static MPI_Datatype make_darray(const maker_t *m, MPI_Datatype child)
     /* Open MPI 4.1 refuses predefined pair types here, but not what is made of them. */
     MPI_Type_contiguous(1, child, &plain);
     MPI_Type_create_darray(all, number(m, 0, all - 1), n, size, how, arg, procs,
-                           random_one_in(m->r, 2) ? MPI_ORDER_C : MPI_ORDER_FORTRAN, plain, &type);
+                           tl_one_in(m->r, 2) ? MPI_ORDER_C : MPI_ORDER_FORTRAN, plain, &type);
     MPI_Type_free(&plain);
     return type;
 }
@@ -356,7 +355,7 @@ static MPI_Datatype make_resized(const maker_t *m, MPI_Datatype child)
     MPI_Datatype type;
 
     MPI_Type_create_resized(child, units(m, 64) - units(m, 64),
-                            random_one_in(m->r, 4) ? -extent : extent, &type);
+                            tl_one_in(m->r, 4) ? -extent : extent, &type);
     return type;
 }
 
@@ -421,8 +420,8 @@ static MPI_Datatype made_positive(MPI_Datatype type)
     return resized(moved, 0, labs(s.extent));
 }
 
-MPI_Datatype random_type(random_source_t *r, int depth, unsigned flags, MPI_Datatype basic,
-                         MPI_Aint *lo, MPI_Aint *hi)
+MPI_Datatype random_type(tl_rng_t *r, int depth, unsigned flags, MPI_Datatype basic, MPI_Aint *lo,
+                         MPI_Aint *hi)
 {
     maker_t m = {r, basic, 1, !(flags & RANDOM_TYPE_NO_OVERLAP)};
     MPI_Aint lb;

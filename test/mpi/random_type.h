@@ -11,7 +11,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-#include "test/mpi/random_source.h"
+#include "test/mpi/testlib.h"
 
 /** What a random type may be. */
 enum random_type_flags {
@@ -41,8 +41,8 @@ enum random_type_flags {
  * @param lo,hi  lowest byte that one element touches and one more than the highest, relative to
  *               the buffer address; both 0 if it touches none.
  */
-MPI_Datatype random_type(random_source_t *r, int depth, unsigned flags, MPI_Datatype basic,
-                         MPI_Aint *lo, MPI_Aint *hi);
+MPI_Datatype random_type(tl_rng_t *r, int depth, unsigned flags, MPI_Datatype basic, MPI_Aint *lo,
+                         MPI_Aint *hi);
 
 /** The bytes that `count` elements of any type touch: lo and hi as above; 0 and 0 if none. */
 void random_type_span(MPI_Datatype type, int count, MPI_Aint *lo, MPI_Aint *hi);

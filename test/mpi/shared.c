@@ -234,25 +234,6 @@ static void access_memory(bool apart)
     tl_win_free(&w);
 }
 
-/** Stores before a fence are got after it, without any other synchronisation. */
-static void fences(void)
-{
-    tl_window_t w = make(BYTES, 1, true);
-    int next = (w.rank + 1) % w.size;
-    long got = 0;
-
-    for (int i = 0; i < 30; i++) {
-        TL_MPI(MPI_Win_fence(0, w.win));
-        segment(&w, next)[i] = 100 * i + next;
-        TL_MPI(MPI_Win_fence(0, w.win));
-        TL_MPI(MPI_Get(&got, 1, MPI_LONG, w.rank, tl_disp(&w, w.rank, (MPI_Aint)i * 8), 1, MPI_LONG,
-                       w.win));
-        TL_MPI(MPI_Win_fence(0, w.win));
-        TL_CHECK(got == 100 * i + w.rank, "got %ld in round %d", got, i);
-    }
-    tl_win_free(&w);
-}
-
 /** Atomic operations of the processor and of MPI by turns on one counter, all ranks alike. */
 static void add_by_turns(void)
 {
@@ -286,7 +267,6 @@ int main(int argc, char **argv)
     access_memory(true);
     /* Rank 0 alone says that they may lie apart. */
     access_memory(tl_rank() == 0);
-    fences();
     add_by_turns();
     return tl_finish();
 }

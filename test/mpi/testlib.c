@@ -97,6 +97,13 @@ bool tl_asked_for(const char *name, int argc, char **argv)
     return argc <= 1;
 }
 
+bool tl_launched_here(void)
+{
+    const char *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE"), *all = getenv("OMPI_COMM_WORLD_SIZE");
+
+    return here != NULL && all != NULL && strcmp(here, all) == 0;
+}
+
 bool tl_one_host(void)
 {
     MPI_Comm node;
@@ -542,6 +549,11 @@ uint64_t tl_random(tl_rng_t *rng)
 int64_t tl_range(tl_rng_t *rng, int64_t low, int64_t high)
 {
     return low + (int64_t)(tl_random(rng) % (uint64_t)(high - low + 1));
+}
+
+bool tl_one_in(tl_rng_t *rng, int n)
+{
+    return tl_range(rng, 1, n) == 1;
 }
 
 void tl_fill_random(void *memory, size_t bytes, uint64_t seed)

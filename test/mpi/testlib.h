@@ -101,6 +101,9 @@ bool tl_slow(void);
  */
 void tl_closed(bool closed);
 
+/** Does the launcher say that all processes of the job are on one host? Also before MPI_Init. */
+bool tl_launched_here(void);
+
 /** Do all ranks of MPI_COMM_WORLD share memory? Collective; windows in shared memory need it. */
 bool tl_one_host(void);
 
@@ -257,6 +260,9 @@ uint64_t tl_random(tl_rng_t *rng);
 
 /** Even over low .. high, both included. */
 int64_t tl_range(tl_rng_t *rng, int64_t low, int64_t high);
+
+/** True once in `n` times (n > 0). */
+bool tl_one_in(tl_rng_t *rng, int n);
 
 /** Fills memory with bytes that differ by `seed` and position. */
 void tl_fill_random(void *memory, size_t bytes, uint64_t seed);
