@@ -69,7 +69,7 @@ enum { TAG = 9, ROW = 1024, BEGIN = 8, END = 1 << 16 };
 /** Else libraries would not find it here. */
 #define VISIBLE __attribute__((visibility("default")))
 
-static atomic_int calls;
+static atomic_int failures;
 
 static ssize_t copy(long call, pid_t pid, const struct iovec *here, unsigned long nhere,
                     const struct iovec *there, unsigned long nthere, unsigned long flags)
@@ -81,7 +81,7 @@ static ssize_t copy(long call, pid_t pid, const struct iovec *here, unsigned lon
     for (unsigned long i = 0; i < nhere; i++)
         bytes += here[i].iov_len;
     if (n < 0 || (size_t)n < bytes)
-        atomic_fetch_add(&calls, 1);
+        atomic_fetch_add(&failures, 1);
     errno = error;
     return n;
 }
@@ -104,7 +104,7 @@ VISIBLE ssize_t process_vm_writev(pid_t pid, const struct iovec *here, unsigned 
 /** Calls of this process that copied less than they were asked for. */
 static int refused_calls(void)
 {
-    return atomic_load(&calls);
+    return atomic_load(&failures);
 }
 
 /** Forbids this process, all its threads, to write to others by process_vm_writev, and to read,
