@@ -12,9 +12,9 @@
 /**
  * @file
  * Random operations (random_operations.c) between processes that are nodes of their own, on one
- * host, too. With tcp the user has made TCP's receive segments smaller than what the component would
- * send at once; with headers transports take short ones only: what does not fit must go another
- * way.
+ * host, too. With tcp the user has made TCP's receive segments smaller than what the component
+ * would send at once; with headers transports take short ones only: what does not fit must go
+ * another way.
  */
 #include <stdlib.h>
 
