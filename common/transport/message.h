@@ -26,14 +26,10 @@ ONIC_EXPORT void onic_peer_connect(onic_peer_t *peer);
  *  are `wanted` and there is memory for it. Makes the connection if there is none. */
 ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, size_t wanted);
 
-/** Sends an active message as onic_peer_send, if that can be done at once. The header has no more
- *  than ONIC_SEND_NOW_MAX bytes. A receiver may find all of it in the header. */
-ONIC_EXPORT onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
-                                           size_t header_len, const onic_payload_t *payload);
-
-/** Waits, by a request, until a message of onic_peer_send_now that was HELD has left this process.
- *  Returns as onic_peer_send. */
-ONIC_EXPORT int onic_peer_leaves(onic_peer_t *peer, onic_send_cb_t cb, void *arg);
+/** Sends an active message as onic_peer_send, if that can be done at once: true. The header has no
+ *  more than ONIC_SEND_NOW_MAX bytes. A receiver may find all of it in the header. */
+ONIC_EXPORT bool onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
+                                    size_t header_len, const onic_payload_t *payload);
 
 /** Sends an active message. The header, 1 .. onic_transport_header_max bytes or, where there is no
  *  payload, any number, is copied before return. `payload` may be NULL; the struct is copied, the
@@ -58,6 +54,3 @@ typedef void (*onic_am_fn_t)(onic_peer_t *from, const void *header, size_t heade
  *  payload is refused and OMPI_ERR_VALUE_OUT_OF_BOUNDS returned); same returns as send. */
 ONIC_EXPORT int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t cb,
                                void *arg);
-
-/** Sends and rendezvous receives of this process that are not complete yet. */
-ONIC_EXPORT unsigned onic_transport_outstanding(void);

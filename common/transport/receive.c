@@ -57,7 +57,6 @@ void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, cons
         header_len = len;
         len = 0;
     }
-    /* An empty message only tells that the one before has left (ucx/messages.c). */
     if (onic_transport.closing || am_id > ONIC_AM_ADDRESS || header_len == 0)
         return;
     if (am_id == ONIC_AM_ADDRESS) {
@@ -91,9 +90,4 @@ int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t c
     onic_request_t *r = onic_request_get(rndv->row, rndv->from, cb, arg, 0);
     return r != NULL ? onic_request_begun(r, rndv->row->receive(r, rndv, buffer))
                      : OMPI_ERR_OUT_OF_RESOURCE;
-}
-
-unsigned onic_transport_outstanding(void)
-{
-    return onic_requests.out;
 }

@@ -108,12 +108,11 @@ static inline bool must_introduce(const onic_peer_t *to, unsigned am_id)
     return onic_am_is_named(am_id) && !to->introduced;
 }
 
-onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
-                               size_t header_len, const onic_payload_t *payload)
+bool onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header, size_t header_len,
+                        const onic_payload_t *payload)
 {
-    if (peer->messages == NULL || peer->failed != OMPI_SUCCESS || must_introduce(peer, am_id))
-        return ONIC_SENT_NOT;
-    return peer->messages->send_now(peer, am_id, header, header_len, payload);
+    return peer->messages != NULL && peer->failed == OMPI_SUCCESS && !must_introduce(peer, am_id) &&
+           peer->messages->send_now(peer, am_id, header, header_len, payload);
 }
 
 /** True if such a message may be sent. A long header goes in place of a payload. */
@@ -128,18 +127,6 @@ static bool is_sound(unsigned am_id, const void *header, size_t header_len,
     return !onic_am_is_named(am_id) ||
            (header_len >= sizeof(onic_here.name) &&
             memcmp(header, &onic_here.name, sizeof(onic_here.name)) == 0);
-}
-
-int onic_peer_leaves(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
-{
-    onic_request_t *r = onic_request_get(peer->messages, peer, cb, arg, 0);
-    if (r == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    r->eager = r->copied = true;
-    if (r->row->has_left != NULL && !r->row->has_left(r))
-        return 0;
-    onic_request_put(r);
-    return 1;
 }
 
 int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t header_len,
@@ -157,11 +144,9 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
         rc = introduce(peer, row);
     if (rc != OMPI_SUCCESS)
         return rc;
-    if ((flags & ONIC_SEND_RNDV) == 0 && (payload == NULL || !row->joins)) {
-        const onic_sent_t sent = row->send_now(peer, am_id, header, header_len, payload);
-        if (sent != ONIC_SENT_NOT)
-            return sent == ONIC_SENT_WHOLLY ? 1 : onic_peer_leaves(peer, cb, arg);
-    }
+    if ((flags & ONIC_SEND_RNDV) == 0 && (payload == NULL || !row->joins) &&
+        row->send_now(peer, am_id, header, header_len, payload))
+        return 1;
     onic_request_t *r = onic_request_get(row, peer, cb, arg, header_len);
     if (r == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;

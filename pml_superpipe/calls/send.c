@@ -52,7 +52,7 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
     superpipe_peer_t *p = superpipe_peer_of(comm, dst, &rc);
     superpipe_request_t *r;
     onic_layout_t layout;
-    onic_sent_t sent = ONIC_SENT_NOT;
+    bool sent = false;
 
     *request_p = NULL;
     if (p == NULL)
@@ -66,7 +66,7 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
                                          &layout);
         onic_transport_unlock();
     }
-    if (sent == ONIC_SENT_WHOLLY) {
+    if (sent) {
         onic_layout_drop(&layout);
         return OMPI_SUCCESS;
     }
@@ -82,10 +82,7 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
     onic_layout_move(&r->layout, &layout);
     r->base = r->buffer;
     superpipe_request_begin(r);
-    if (sent == ONIC_SENT_HELD)
-        superpipe_send_held(r, p);
-    else
-        rc = start(r, p);
+    rc = start(r, p);
     if (rc != OMPI_SUCCESS)
         superpipe_request_drop(r);
     else

@@ -13,15 +13,14 @@ static superpipe_short_t header_of(const superpipe_channel_t *c, int tag)
                                .tag = tag};
 }
 
-onic_sent_t superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int tag,
-                                      const void *base, const onic_layout_t *layout)
+bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int tag,
+                               const void *base, const onic_layout_t *layout)
 {
     const uint64_t bytes = layout->size, cost = SUPERPIPE_RECORD + bytes;
     onic_payload_t data;
-    onic_sent_t sent;
 
     if (onic_credit_left(&p->account->credit, ONIC_CREDIT_FLOOR) < cost || bytes > p->short_most)
-        return ONIC_SENT_NOT;
+        return false;
     const superpipe_short_t h = header_of(c, tag);
     data.base = base;
     data.len = bytes;
@@ -31,10 +30,10 @@ onic_sent_t superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *
     } else {
         onic_cursor_init(&data.cursor, layout, 0);
     }
-    sent = onic_peer_send_now(p->peer, ONIC_AM_SHORT, &h, sizeof(h), &data);
-    if (sent != ONIC_SENT_NOT)
-        (void)onic_credit_take(&p->account->credit, cost, ONIC_CREDIT_FLOOR);
-    return sent;
+    if (!onic_peer_send_now(p->peer, ONIC_AM_SHORT, &h, sizeof(h), &data))
+        return false;
+    (void)onic_credit_take(&p->account->credit, cost, ONIC_CREDIT_FLOOR);
+    return true;
 }
 
 int superpipe_eager_send_locked(superpipe_request_t *r, const superpipe_channel_t *c)

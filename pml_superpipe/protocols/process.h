@@ -179,8 +179,8 @@ static inline uint64_t superpipe_record(const superpipe_offer_t *offer)
 /* ---- eager.c --------------------------------------------------------------------------------- */
 
 /** Sends a short message of that layout without a request, if possible at once. */
-onic_sent_t superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int tag,
-                                      const void *base, const onic_layout_t *layout);
+bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int tag,
+                               const void *base, const onic_layout_t *layout);
 
 /** Sends a short message whose credit has been taken, with a request. Returns as onic_peer_send. */
 int superpipe_eager_send_locked(superpipe_request_t *r, const superpipe_channel_t *c);
@@ -249,10 +249,6 @@ superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpi
 
 /** Starts a send that was described and begun. If it fails it is finished with an error. */
 void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p);
-
-/** Makes a request take the place of a send by superpipe_send_now_locked that the transport still
- *  holds. */
-void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p);
 
 superpipe_handler_t superpipe_on_cts_locked, superpipe_on_ack_locked;
 

@@ -152,16 +152,6 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
     superpipe_unlock(r);
 }
 
-void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p)
-{
-    onic_transport_lock();
-    superpipe_attach_locked(r, p);
-    superpipe_transfer_sent_whole(&r->state, false);
-    if (onic_peer_leaves(p->peer, superpipe_fragment_left, r) == 0)
-        r->state.in_flight++;
-    superpipe_unlock(r);
-}
-
 /* ---- what the receiver says ------------------------------------------------------------------ */
 
 void superpipe_on_cts_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)

@@ -56,11 +56,5 @@ enum {
 /** The longest message that onic_peer_send_now takes by UCX. */
 #define ONIC_SEND_NOW_MAX 128
 
-typedef enum onic_sent {
-    ONIC_SENT_NOT,   /**< nothing was sent; onic_peer_send will do it, or knows why not */
-    ONIC_SENT_HELD,  /**< sent, but part of it may still be in this process; see onic_peer_leaves */
-    ONIC_SENT_WHOLLY /**< complete */
-} onic_sent_t;
-
 /** A rendezvous payload that has been announced but not yet received. */
 typedef struct onic_rndv onic_rndv_t;

@@ -48,7 +48,7 @@ onic_request_t *onic_request_get(const onic_row_t *row, onic_peer_t *peer, onic_
     r->row = row;
     r->peer = peer;
     r->starting = true;
-    r->eager = r->done = r->copied = false;
+    r->eager = r->done = false;
     return r;
 }
 
@@ -92,8 +92,7 @@ int onic_requests_progress(void)
     STAILQ_CONCAT(&done, &onic_requests.done);
     for (onic_request_t *r; (r = STAILQ_FIRST(&done)) != NULL; events++) {
         STAILQ_REMOVE_HEAD(&done, next);
-        if (r->status != OMPI_SUCCESS || r->row->has_left == NULL || r->row->has_left(r))
-            onic_request_end(r, r->status);
+        onic_request_end(r, r->status);
     }
     return events;
 }

@@ -30,7 +30,6 @@ typedef struct onic_request {
     const onic_row_t *row; /**< that it goes by */
     onic_peer_t *peer;     /**< the other side; NULL where that is not known */
     bool eager;            /**< a message that was not announced: without it the peer is lost */
-    bool copied;           /**< the row may still hold a message that it calls complete */
     bool starting;         /**< the call that started it has not returned yet */
     bool done;             /**< completed */
     unsigned am_id;

@@ -110,14 +110,11 @@ struct onic_row {
      *  would like to send so many. */
     size_t (*message_max)(onic_peer_t *peer, size_t wanted);
     /** As onic_peer_send_now. */
-    onic_sent_t (*send_now)(onic_peer_t *peer, unsigned am_id, const void *header,
-                            size_t header_len, const onic_payload_t *payload);
+    bool (*send_now)(onic_peer_t *peer, unsigned am_id, const void *header, size_t header_len,
+                     const onic_payload_t *payload);
     /** Sends the message that the request describes. 1 where it is complete, 0 where
      *  onic_request_done follows, or an error. */
     int (*send)(onic_request_t *r, const onic_payload_t *payload, unsigned flags);
-    /** True if a message that was sent or completed has left this process. False: the row keeps the
-     *  request and completes it. NULL: always true. */
-    bool (*has_left)(onic_request_t *r);
     /** Receives a rendezvous; as `send`. */
     int (*receive)(onic_request_t *r, const onic_rndv_t *rndv, void *buffer);
 

@@ -81,12 +81,10 @@ static bool put(onic_ring_out_t *out, unsigned am_id, const void *header, size_t
                            onic_am_is_served(am_id));
 }
 
-static onic_sent_t send_now(onic_peer_t *to, unsigned am_id, const void *header, size_t header_len,
-                            const onic_payload_t *payload)
+static bool send_now(onic_peer_t *to, unsigned am_id, const void *header, size_t header_len,
+                     const onic_payload_t *payload)
 {
-    return STAILQ_EMPTY(&to->ring->waiting) && put(to->ring, am_id, header, header_len, payload)
-               ? ONIC_SENT_WHOLLY
-               : ONIC_SENT_NOT;
+    return STAILQ_EMPTY(&to->ring->waiting) && put(to->ring, am_id, header, header_len, payload);
 }
 
 /** The message may wait for room. */
@@ -97,7 +95,7 @@ static int send(onic_request_t *r, const onic_payload_t *payload, unsigned flags
     (void)flags;
     if (r->header_len + r->len > onic_outbox_most(&out->box, r->header_len + r->len))
         return OMPI_ERR_BAD_PARAM; /* there would never be room */
-    if (send_now(r->peer, r->am_id, r->header, r->header_len, payload) != ONIC_SENT_NOT)
+    if (send_now(r->peer, r->am_id, r->header, r->header_len, payload))
         return 1;
     onic_queue_counters.waited++;
     waiting++;

@@ -148,19 +148,10 @@ void onic_ucx_remotes_stop(void)
 
 /* ---- puts and gets --------------------------------------------------------------------------- */
 
-static ucp_request_param_t param_of(onic_request_t *r)
-{
-    return (ucp_request_param_t){
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb = {.send = onic_ucx_sent},
-        .user_data = r,
-    };
-}
-
 int onic_ucx_put(onic_request_t *r, onic_remote_t *remote, uint64_t there, const void *data,
                  size_t len, const onic_region_t *from)
 {
-    ucp_request_param_t param = param_of(r);
+    ucp_request_param_t param = onic_ucx_param_of(r);
     if (from != NULL) {
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
         param.memh = ((const ucx_region_t *)from)->memh;
@@ -171,7 +162,7 @@ int onic_ucx_put(onic_request_t *r, onic_remote_t *remote, uint64_t there, const
 
 int onic_ucx_get(onic_request_t *r, onic_remote_t *remote, uint64_t there, void *data, size_t len)
 {
-    const ucp_request_param_t param = param_of(r);
+    const ucp_request_param_t param = onic_ucx_param_of(r);
     return onic_ucx_started(
         r, ucp_get_nbx(r->peer->ucx->ep, data, len, there, ((ucx_remote_t *)remote)->rkey, &param));
 }
@@ -180,6 +171,6 @@ int onic_ucx_flush(onic_request_t *r)
 {
     if (r->peer->ucx == NULL)
         return 1;
-    const ucp_request_param_t param = param_of(r);
+    const ucp_request_param_t param = onic_ucx_param_of(r);
     return onic_ucx_started(r, ucp_ep_flush_nbx(r->peer->ucx->ep, &param));
 }

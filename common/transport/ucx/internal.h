@@ -18,11 +18,9 @@
 /** An endpoint. */
 typedef struct onic_ucx_peer {
     ucp_ep_h ep;
-    size_t frag_max;      /**< most bytes of one fragment */
-    bool rdma;            /**< an adapter puts and gets */
-    bool copies;          /**< its transport copies what it cannot send at once */
-    bool follows;         /**< an empty message goes behind `held` */
-    onic_request_t *held; /**< the last message, which UCX has taken but may still hold */
+    size_t frag_max; /**< most bytes of one fragment */
+    bool rdma;       /**< an adapter puts and gets */
+    bool copies;     /**< its transport copies what it cannot send at once */
 } onic_ucx_peer_t;
 
 typedef struct onic_ucx_state {
@@ -34,7 +32,8 @@ typedef struct onic_ucx_state {
     size_t header_max;
     size_t tcp_seg_size;
     ucp_datatype_t gather_dt;
-    void *flush;      /**< UCX's request of a flush of all interfaces; NULL: none is under way */
+    bool pushes;      /**< a flush of all interfaces is under way */
+    bool copied;      /**< UCX may hold what it has called complete */
     bool closes;      /**< the other side of an endpoint may end at any time, where it is of another
                          job */
     bool puts;        /**< the context was made for puts, too */
@@ -64,16 +63,18 @@ bool onic_ucx_by_rdma(onic_peer_t *peer);
 /* messages.c */
 int onic_ucx_messages_start(void);
 void onic_ucx_messages_stop(void);
-onic_sent_t onic_ucx_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
-                              size_t header_len, const onic_payload_t *payload);
+bool onic_ucx_send_now(onic_peer_t *peer, unsigned am_id, const void *header, size_t header_len,
+                       const onic_payload_t *payload);
 int onic_ucx_send(onic_request_t *r, const onic_payload_t *payload, unsigned flags);
-bool onic_ucx_has_left(onic_request_t *r);
 int onic_ucx_receive(onic_request_t *r, const onic_rndv_t *rndv, void *buffer);
 /** What UCX's answer to a start means: 1 where it is complete, 0 where the callback comes later, or
  * an error. */
 int onic_ucx_started(onic_request_t *r, ucs_status_ptr_t answer);
-/** UCX's callback of what was started for a request. */
+/** UCX's callback of what was started for a request, and how that is given to UCX. */
 void onic_ucx_sent(void *request, ucs_status_t status, void *r);
+ucp_request_param_t onic_ucx_param_of(onic_request_t *r);
+/** Sees to it that UCX sends all that it has called complete. Not within a callback of UCX's. */
+void onic_ucx_push(void);
 
 /* data.c; as onic_row_t's */
 onic_region_t *onic_ucx_map(void *base, size_t bytes);

@@ -5,12 +5,11 @@
 /** @file Messages by UCX: active messages, eager or by rendezvous.
  *
  *  UCX's TCP copies what its socket has no room for, calls it complete, and keeps it until this
- *  process calls UCX again, which one that has sent and computes does not. So a message is complete
- *  when it has left UCX. A flush of the worker tells so: by our setting (config.c) it asks each
- *  interface and waits for no peer; 30 to 50 ns of the 5 us of a message. If an interface holds
- *  something (seldom), an empty message follows: TCP holds one message of a connection at a time,
- *  so when it takes the next, the one before has left. A flush of the connection would wait for the
- *  other side. */
+ *  process calls UCX again, which one that has sent and computes does not. So a flush of the worker
+ *  follows each message that is complete: by our setting (config.c) it asks each interface and
+ * waits for no peer; 30 to 50 ns of the 5 us of a message. If an interface holds something
+ * (seldom), that flush is a request that is under way, which the server thread completes if no MPI
+ * thread does. */
 #include "common/ompi_compat.h"
 #include "common/transport/ucx/internal.h"
 
@@ -20,68 +19,25 @@
 
 /* ---- what UCX has taken and not sent ------------------------------------------------------- */
 
-/** True if UCX holds nothing of what it has taken. */
-static bool is_flushed(void)
+static void pushed(void *arg, int status)
 {
-    static const ucp_request_param_t param = {.op_attr_mask = 0};
-    if (onic_ucx_state.flush != NULL) {
-        if (ucp_request_check_status(onic_ucx_state.flush) == UCS_INPROGRESS)
-            return false;
-        ucp_request_free(onic_ucx_state.flush);
-        onic_ucx_state.flush = NULL;
-    }
-    const ucs_status_ptr_t answer = ucp_worker_flush_nbx(onic_ucx_state.worker, &param);
-    onic_ucx_state.flush = UCS_PTR_IS_PTR(answer) ? answer : NULL;
-    return onic_ucx_state.flush == NULL;
+    (void)arg, (void)status;
+    onic_ucx_state.pushes = false;
 }
 
-static void end_held(onic_ucx_peer_t *u, ucs_status_t status)
+/* A flush ends when no interface holds anything, so it is also one of what is sent meanwhile. */
+void onic_ucx_push(void)
 {
-    onic_request_t *held = u->held;
-    u->held = NULL;
-    if (held != NULL)
-        onic_request_done(held, onic_ucs_error(status));
-}
-
-static void followed(void *request, ucs_status_t status, void *user_data)
-{
-    onic_ucx_peer_t *u = user_data;
-    ucp_request_free(request);
-    u->follows = false;
-    end_held(u, status);
-}
-
-/** Sends an empty message, unless one is on its way. True where UCX has taken it. */
-static bool follow(onic_ucx_peer_t *u)
-{
-    const ucp_request_param_t param = {
-        .op_attr_mask =
-            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
-        .cb.send = followed,
-        .user_data = u,
-        .flags = UCP_AM_SEND_FLAG_EAGER,
-    };
-    if (!u->follows) {
-        u->follows = true;
-        if (!UCS_PTR_IS_PTR(ucp_am_send_nbx(u->ep, ONIC_AM_ADDRESS, NULL, 0, NULL, 0, &param)))
-            u->follows = false;
-    }
-    return !u->follows;
-}
-
-bool onic_ucx_has_left(onic_request_t *r)
-{
-    if (!r->copied)
-        return true;
-    onic_ucx_peer_t *u = r->peer->ucx;
-    r->copied = false;
-    end_held(u, UCS_OK);
-    if (is_flushed() || follow(u))
-        return true;
-    u->held = r;
-    r->starting = r->done = false;
-    onic_row_calls.left(false);
-    return false;
+    onic_request_t *r;
+    onic_ucx_state.copied = false;
+    if (onic_ucx_state.pushes ||
+        (r = onic_request_get(onic_ucx_state.row, NULL, pushed, NULL, 0)) == NULL)
+        return;
+    const ucp_request_param_t param = onic_ucx_param_of(r);
+    const int rc = onic_ucx_started(r, ucp_worker_flush_nbx(onic_ucx_state.worker, &param));
+    onic_ucx_state.pushes = onic_request_begun(r, rc) == 0;
+    if (onic_ucx_state.pushes)
+        onic_row_calls.left(true);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -97,22 +53,29 @@ int onic_ucx_started(onic_request_t *r, ucs_status_ptr_t answer)
     return rc == OMPI_SUCCESS ? 1 : rc;
 }
 
-void onic_ucx_sent(void *request, ucs_status_t status, void *r)
+void onic_ucx_sent(void *request, ucs_status_t status, void *user_data)
 {
+    onic_request_t *r = user_data;
     ucp_request_free(request);
+    onic_ucx_state.copied |= r->peer != NULL && r->peer->ucx != NULL && r->peer->ucx->copies;
     onic_request_done(r, onic_ucs_error(status));
+}
+
+ucp_request_param_t onic_ucx_param_of(onic_request_t *r)
+{
+    return (ucp_request_param_t){
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb = {.send = onic_ucx_sent},
+        .user_data = r,
+    };
 }
 
 int onic_ucx_send(onic_request_t *r, const onic_payload_t *payload, unsigned flags)
 {
     const onic_ucx_peer_t *u = r->peer->ucx;
-    ucp_request_param_t param = {
-        .op_attr_mask =
-            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
-        .cb.send = onic_ucx_sent,
-        .user_data = r,
-        .flags = (flags & ONIC_SEND_RNDV) != 0 ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER,
-    };
+    ucp_request_param_t param = onic_ucx_param_of(r);
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = (flags & ONIC_SEND_RNDV) != 0 ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
     const void *buffer = r->len > 0 ? onic_payload_bytes(payload) : NULL;
     size_t count = r->len;
     if (r->len > 0 && buffer == NULL) {
@@ -122,16 +85,17 @@ int onic_ucx_send(onic_request_t *r, const onic_payload_t *payload, unsigned fla
         buffer = r;
         count = 1;
     }
-    r->copied = u->copies;
     const int rc = onic_ucx_started(
         r, ucp_am_send_nbx(u->ep, r->am_id, r->header, r->header_len, buffer, count, &param));
-    return rc == 1 && !onic_ucx_has_left(r) ? 0 : rc;
+    if (rc == 1 && u->copies)
+        onic_ucx_push();
+    return rc;
 }
 
 /* Without a header, as UCX's payload: that is one piece less to gather. Transports take some 100
  * bytes to 8 KiB at once. */
-onic_sent_t onic_ucx_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
-                              size_t header_len, const onic_payload_t *payload)
+bool onic_ucx_send_now(onic_peer_t *peer, unsigned am_id, const void *header, size_t header_len,
+                       const onic_payload_t *payload)
 {
     static const ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL,
@@ -141,15 +105,17 @@ onic_sent_t onic_ucx_send_now(onic_peer_t *peer, unsigned am_id, const void *hea
     const size_t len = payload != NULL ? payload->len : 0;
     unsigned char all[ONIC_SEND_NOW_MAX];
     if (u == NULL || header_len + len > sizeof(all))
-        return ONIC_SENT_NOT;
+        return false;
     if (len > 0) {
         memcpy(all, header, header_len);
         onic_payload_copy(all + header_len, payload, false);
         header = all;
     }
     if (ucp_am_send_nbx(u->ep, am_id, NULL, 0, header, header_len + len, &param) != NULL)
-        return ONIC_SENT_NOT;
-    return !u->copies || is_flushed() ? ONIC_SENT_WHOLLY : ONIC_SENT_HELD;
+        return false;
+    if (u->copies)
+        onic_ucx_push();
+    return true;
 }
 
 /* ---- how UCX packs a payload with a layout: its buffer is the request ------------------------ */

@@ -152,7 +152,7 @@ static int start(const onic_transport_config_t *config)
     }
     onic_ucx_state.row = &onic_row_ucx;
     onic_ucx_state.puts = config->puts;
-    onic_ucx_state.flush = NULL;
+    onic_ucx_state.pushes = onic_ucx_state.copied = false;
     atomic_store(&onic_ucx_state.neps, 0);
     const int rc = onic_ucx_messages_start();
     if (rc != OMPI_SUCCESS) {
@@ -166,9 +166,6 @@ static int start(const onic_transport_config_t *config)
  *  already. */
 static void stop(void)
 {
-    if (onic_ucx_state.flush != NULL)
-        ucp_request_free(onic_ucx_state.flush);
-    onic_ucx_state.flush = NULL;
     destroy_ucx();
     onic_ucx_messages_stop();
 }
@@ -194,7 +191,10 @@ static bool reaches(onic_peer_t *peer)
 
 static int progress(void)
 {
-    return (int)ucp_worker_progress(onic_ucx_state.worker);
+    const int events = (int)ucp_worker_progress(onic_ucx_state.worker);
+    if (onic_ucx_state.copied)
+        onic_ucx_push();
+    return events;
 }
 
 static bool may_have(void)
@@ -232,7 +232,6 @@ const onic_row_t onic_row_ucx = {
     .message_max = onic_ucx_message_max,
     .send_now = onic_ucx_send_now,
     .send = onic_ucx_send,
-    .has_left = onic_ucx_has_left,
     .receive = onic_ucx_receive,
     .progress = progress,
     .poll = poll_worker,
