@@ -62,6 +62,17 @@ static inline void check_seek(const onic_layout_t *l, const ref_t *ref)
     }
 }
 
+static inline void check_blocks(const onic_layout_t *l)
+{
+    onic_cursor_t c;
+    int64_t offset;
+    uint64_t len, n = 0;
+
+    for (onic_cursor_init(&c, l, 0); onic_cursor_next(&c, UINT64_MAX, &offset, &len);)
+        n++;
+    ck_assert_uint_eq(onic_layout_blocks(l), n);
+}
+
 static inline void check_form(const onic_layout_t *l)
 {
     int64_t next;
@@ -81,6 +92,7 @@ static inline void check_against_reference(const onic_layout_t *l, const ref_t *
     ck_assert_int_eq(l->lb, ref_low(ref));
     ck_assert_int_eq(l->ub, ref_high(ref));
     check_form(l);
+    check_blocks(l);
     check_walk(l, ref, 0, 0);
     check_seek(l, ref);
     check_walk(l, ref, 0, (size_t)rnd(0, (int64_t)ref->n));
