@@ -14,27 +14,26 @@ static double wait(const nicstride_case_t *c)
     return c->presence == NICSTRIDE_SERVED ? c->path->link.wake : c->path->link.absence;
 }
 
-/** The cost of one of the rows, if it fits. */
+/** The cost of a row that fits. */
 static double cost_of(const nicstride_case_t *c, const nicstride_method_row_t *row)
 {
-    if (row == NULL || row->cost == NULL || (row->fits != NULL && !row->fits(c)))
-        return INFINITY;
     return row->cost(c) + (row->needs_target ? wait(c) : 0);
 }
 
 nicstride_method_t nicstride_plan(const nicstride_case_t *c)
 {
     unsigned best = NICSTRIDE_METHOD_PACK;
-    double least;
 
-    if (nicstride_can(c, c->forced))
+    if (nicstride_fits(c, c->forced) && nicstride_reaches(c, c->forced))
         return c->forced;
-    least = cost_of(c, c->rows[best]);
+    double least = cost_of(c, c->rows[best]);
     /* A dearer one is not asked whether it reaches the target, which may take a question. */
     for (unsigned m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHODS_MAX; m++) {
+        if (m == NICSTRIDE_METHOD_PACK || !nicstride_fits(c, m) || c->rows[m]->cost == NULL)
+            continue;
         const double cost = cost_of(c, c->rows[m]);
 
-        if ((cost < least || (cost == least && m < best)) && nicstride_can(c, m)) {
+        if ((cost < least || (cost == least && m < best)) && nicstride_reaches(c, m)) {
             least = cost;
             best = m;
         }

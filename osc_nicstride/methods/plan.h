@@ -19,14 +19,18 @@
 #include "osc_nicstride/protocol/method.h"
 #include "common/layout/layout.h"
 
-/** True if this method can do the transfer; false for AUTO, which is none. */
-static inline bool nicstride_can(const nicstride_case_t *c, unsigned method)
+/** True if there is such a method, and it takes a transfer of these layouts; false for AUTO, which
+ *  is none. */
+static inline bool nicstride_fits(const nicstride_case_t *c, unsigned method)
 {
     return method > NICSTRIDE_METHOD_AUTO && method < NICSTRIDE_METHODS_MAX &&
-           c->rows[method] != NULL &&
-           (c->reaches != NULL ? c->reaches(c, method)
-                               : (c->reach & NICSTRIDE_REACH(method)) != 0) &&
-           (c->rows[method]->fits == NULL || c->rows[method]->fits(c));
+           c->rows[method] != NULL && (c->rows[method]->fits == NULL || c->rows[method]->fits(c));
+}
+
+/** True if a method that fits can do the transfer. */
+static inline bool nicstride_reaches(const nicstride_case_t *c, unsigned method)
+{
+    return c->reaches != NULL ? c->reaches(c, method) : (c->reach & NICSTRIDE_REACH(method)) != 0;
 }
 
 /** A column has at least this many blocks of at most this many bytes. */

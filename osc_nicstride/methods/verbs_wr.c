@@ -34,11 +34,11 @@ static bool fits(const nicstride_case_t *c)
 static double cost(const nicstride_case_t *c)
 {
     const onic_link_t *link = &c->path->link;
-    const double there = (double)onic_layout_blocks(c->target),
-                 pieces = fmax(there, (double)onic_layout_blocks(c->origin));
 
     if (c->path->costs != NULL)
         return INFINITY;
+    const double there = (double)onic_layout_blocks(c->target), pieces = nicstride_pieces(c);
+
     return onic_link_requests(link, c->dir == NICSTRIDE_GET,
                               there * ceil(pieces / there / link->entries), pieces,
                               (double)c->target->size);

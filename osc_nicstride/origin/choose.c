@@ -87,7 +87,7 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
     if (t->type > NICSTRIDE_MSG_ACC ||
         (t->target.size <= nicstride_inline_max(false) && is_for_messages(t->m, t->peer, t->type)))
         return NICSTRIDE_METHOD_PACK;
-    const nicstride_case_t c = {
+    nicstride_case_t c = {
         .rows = nicstride_methods,
         .forced = forced,
         .dir = direction_of(t->type),
@@ -102,6 +102,7 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
         .many = t->mapped || t->peer->local < 0 || !nicstride_alone_begin(&t->m->alone),
         .path = nicstride_path(t->peer),
     };
+    c.pieces = nicstride_pieces(&c);
     return nicstride_plan(&c);
 }
 

@@ -69,19 +69,29 @@ typedef struct nicstride_case {
     /** Used if `reaches` is NULL: a set of NICSTRIDE_REACH of the methods that reach. */
     uint32_t reach;
     nicstride_presence_t presence;
-    bool many; /**< it is under way together with others */
+    bool many;     /**< it is under way together with others */
+    double pieces; /**< nicstride_pieces, where it is known; or 0 */
     const nicstride_path_t *path;
 } nicstride_case_t;
 
 #define NICSTRIDE_REACH(method) (1u << (method))
 
+/** The blocks of the side that has more. */
+static inline double nicstride_pieces(const nicstride_case_t *c)
+{
+    if (c->pieces > 0)
+        return c->pieces;
+    const uint64_t a = onic_layout_blocks(c->origin), b = onic_layout_blocks(c->target);
+
+    return (double)(a > b ? a : b);
+}
+
 /** The cost of a way on the node, in nanoseconds. `bytes`: as the way's numbers count them. */
 static inline double nicstride_cost_on_node(const nicstride_case_t *c, onic_way_t put,
                                             onic_way_t get, double bytes)
 {
-    const uint64_t a = onic_layout_blocks(c->origin), b = onic_layout_blocks(c->target);
     const onic_way_t way = c->dir == NICSTRIDE_GET ? get : put;
-    const double pieces = (double)(a > b ? a : b);
+    const double pieces = nicstride_pieces(c);
 
     return onic_cost(&c->path->costs->of[way][c->many], pieces, (double)c->target->size / pieces,
                      bytes);

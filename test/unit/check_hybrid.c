@@ -124,7 +124,7 @@ static void compare(const transfer_t *t, int i, unsigned used[])
 
     used[chosen]++;
     for (unsigned m = NICSTRIDE_METHOD_PACK; m < NICSTRIDE_METHOD_LAST; m++) {
-        if (!nicstride_can(&t->plan, m))
+        if (!nicstride_fits(&t->plan, m) || !nicstride_reaches(&t->plan, m))
             continue;
         const double other = simulate(&t->sim, m), model = rows[m]->cost(&t->plan);
 

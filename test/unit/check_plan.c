@@ -76,7 +76,7 @@ static bool method_can(nicstride_method_t m, nicstride_direction_t dir, const on
     const nicstride_case_t c = {
         .rows = rows, .dir = dir, .origin = origin, .target = target, .reach = reach};
 
-    return nicstride_can(&c, m);
+    return nicstride_fits(&c, m) && nicstride_reaches(&c, m);
 }
 
 static double method_cost(nicstride_method_t m, nicstride_direction_t dir,
@@ -196,7 +196,8 @@ static nicstride_method_t naive_plan(const nicstride_case_t *c)
         if (m == NICSTRIDE_METHOD_PIPELINE && c->target->nruns > 0 && c->dir == NICSTRIDE_GET &&
             c->path->costs != NULL)
             continue;
-        if (nicstride_can(c, m) && (cost < least || (cost == least && m < best))) {
+        if (nicstride_fits(c, m) && nicstride_reaches(c, m) &&
+            (cost < least || (cost == least && m < best))) {
             least = cost;
             best = (nicstride_method_t)m;
         }
@@ -224,7 +225,8 @@ START_TEST(cheapest_or_forced)
         UNIT_CHECK(m == naive_plan(&c));
         c.forced = (nicstride_method_t)unit_below(&r, NICSTRIDE_METHODS_MAX + 2);
         const nicstride_method_t f = nicstride_plan(&c);
-        UNIT_CHECK(f == (nicstride_can(&c, c.forced) ? c.forced : m));
+        UNIT_CHECK(
+            f == (nicstride_fits(&c, c.forced) && nicstride_reaches(&c, c.forced) ? c.forced : m));
         chosen[m]++;
         by_force += f != m;
         onic_layout_fini(&l[0]);
