@@ -433,7 +433,6 @@ mpi_programs = \
 	test/mpi/p2p_callbacks \
 	test/mpi/p2p_callbacks_threads \
 	test/mpi/p2p_calls \
-	test/mpi/p2p_cancel_truncate \
 	test/mpi/p2p_collectives \
 	test/mpi/p2p_comms \
 	test/mpi/p2p_device \
@@ -450,11 +449,11 @@ mpi_programs = \
 	test/mpi/p2p_protocols \
 	test/mpi/p2p_registered \
 	test/mpi/p2p_reopen \
-	test/mpi/p2p_status \
 	test/mpi/p2p_stranger_died \
 	test/mpi/p2p_stopped \
 	test/mpi/p2p_strangers \
 	test/mpi/p2p_threads \
+	test/mpi/p2p_ways \
 	test/mpi/parameters \
 	test/mpi/progress_coll \
 	test/mpi/progress_credit \

@@ -95,6 +95,16 @@ int p2p_is_told(void)
                : -1;
 }
 
+int p2p_next(void)
+{
+    return (tl_rank() + 1) % tl_size();
+}
+
+int p2p_before(void)
+{
+    return (tl_rank() + tl_size() - 1) % tl_size();
+}
+
 uint64_t p2p_seed(int source, int tag, int number)
 {
     tl_rng_t rng = tl_rng(tl_seed() + (uint64_t)source * 1000003,
@@ -171,51 +181,75 @@ void p2p_check_empty(const MPI_Status *status, const char *what)
     p2p_check_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, what);
 }
 
-void p2p_complete(MPI_Request *request, MPI_Status *status, int how)
+void p2p_complete_as(MPI_Request *request, MPI_Status *status, int how, int error)
 {
     MPI_Request among[3] = {MPI_REQUEST_NULL, *request, MPI_REQUEST_NULL};
     MPI_Status statuses[3];
-    int n = 0, index = -1, indices[3] = {-1, -1, -1}, done = 0;
+    int n = 0, index = 1, indices[3] = {1, -1, -1}, done = 0, code = MPI_SUCCESS, said = -1;
+    const int several = error == MPI_SUCCESS ? MPI_SUCCESS : MPI_ERR_IN_STATUS;
 
-    switch (how % 8) {
+    status->MPI_ERROR = P2P_KEPT;
+    how %= P2P_COMPLETIONS;
+    switch (how) {
     case 0:
-        TL_MPI(MPI_Wait(request, status));
-        return;
+        TL_MPI_ERROR(MPI_Wait(&among[1], status), error);
+        break;
     case 1:
-        TL_MPI(MPI_Waitall(3, among, statuses));
+        TL_MPI_ERROR(MPI_Waitall(3, among, statuses), several);
         p2p_check_empty(&statuses[0], "status of a null request");
-        *status = statuses[1];
+        statuses[0] = statuses[1];
         break;
     case 2:
-        TL_MPI(MPI_Waitany(3, among, &index, status));
-        TL_CHECK(index == 1, "Waitany says %d", index);
+        TL_MPI_ERROR(MPI_Waitany(3, among, &index, status), error);
         break;
     case 3:
-        TL_MPI(MPI_Waitsome(3, among, &n, indices, statuses));
-        TL_CHECK(n == 1 && indices[0] == 1, "Waitsome says %d, %d", n, indices[0]);
-        *status = statuses[0];
+        TL_MPI_ERROR(MPI_Waitsome(3, among, &n, indices, statuses), several);
         break;
     case 4:
-        while (!done)
-            TL_MPI(MPI_Test(request, &done, status));
-        return;
+        while (!done && code == MPI_SUCCESS)
+            code = MPI_Test(&among[1], &done, status);
+        TL_MPI_ERROR(code, error);
+        break;
     case 5:
-        while (!done)
-            TL_MPI(MPI_Testall(3, among, &done, statuses));
-        *status = statuses[1];
+        while (!done && code == MPI_SUCCESS)
+            code = MPI_Testall(3, among, &done, statuses);
+        TL_MPI_ERROR(code, several);
+        statuses[0] = statuses[1];
         break;
     case 6:
-        while (!done)
-            TL_MPI(MPI_Testany(3, among, &index, &done, status));
-        TL_CHECK(index == 1, "Testany says %d", index);
+        while (!done && code == MPI_SUCCESS)
+            code = MPI_Testany(3, among, &index, &done, status);
+        TL_MPI_ERROR(code, error);
+        break;
+    case 7:
+        while (n == 0 && code == MPI_SUCCESS)
+            code = MPI_Testsome(3, among, &n, indices, statuses);
+        TL_MPI_ERROR(code, several);
         break;
     default:
-        while (n == 0)
-            TL_MPI(MPI_Testsome(3, among, &n, indices, statuses));
-        TL_CHECK(n == 1 && indices[0] == 1, "Testsome says %d, %d", n, indices[0]);
+        while (!done)
+            TL_MPI(MPI_Request_get_status(among[1], &done, status));
+        TL_MPI_ERROR(MPI_Wait(&among[1], MPI_STATUS_IGNORE), error);
+    }
+    TL_CHECK(index == 1 && indices[0] == 1 && ((how != 3 && how != 7) || n == 1),
+             "completion %d says %d, %d, %d", how, index, indices[0], n);
+    if (how % 2 == 0) {
+        TL_CHECK(status->MPI_ERROR == P2P_KEPT, "completion %d writes %d into MPI_ERROR", how,
+                 status->MPI_ERROR);
+    } else {
         *status = statuses[0];
+        if (error != MPI_SUCCESS)
+            MPI_Error_class(status->MPI_ERROR, &said);
+        TL_CHECK(error == MPI_SUCCESS || said == error, "completion %d: class %d in the status",
+                 how, said);
+        status->MPI_ERROR = P2P_KEPT;
     }
     *request = among[1];
+}
+
+void p2p_complete(MPI_Request *request, MPI_Status *status, int how)
+{
+    p2p_complete_as(request, status, how, MPI_SUCCESS);
 }
 
 /* ---- layouts ---- */

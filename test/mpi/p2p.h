@@ -46,6 +46,10 @@ void p2p_tell(int number);
 /** What the other one has told; -1: nothing for longer than tests wait. */
 int p2p_is_told(void);
 
+/** The rank after this one, and the one before, in a ring. */
+int p2p_next(void);
+int p2p_before(void);
+
 /** The seed of a message's contents. */
 uint64_t p2p_seed(int source, int tag, int number);
 
@@ -67,8 +71,18 @@ void p2p_check_status(const MPI_Status *status, int source, int tag, size_t byte
 /** Checks that a status is empty: of a null or an inactive request. */
 void p2p_check_empty(const MPI_Status *status, const char *what);
 
-/** Waits until the request is complete by the `how`-th of several ways: Wait, Waitall, Waitany,
- *  Waitsome, Test, Testall, Testany, Testsome, also among null requests. */
+/** What MPI_ERROR holds before calls that must not write it. */
+enum { P2P_KEPT = 7654 };
+
+/** Ways to complete a request: Wait, Waitall, Waitany, Waitsome, Test, Testall, Testany, Testsome,
+ *  Request_get_status, also among null requests. */
+enum { P2P_COMPLETIONS = 9 };
+
+/** Completes the request by the `how`-th way, which must say the class `error`. Checks that calls
+ * of one status leave MPI_ERROR alone, which is P2P_KEPT afterwards unless there is an error. */
+void p2p_complete_as(MPI_Request *request, MPI_Status *status, int how, int error);
+
+/** The same without an error. */
 void p2p_complete(MPI_Request *request, MPI_Status *status, int how);
 
 /* ---- layouts ---- */

@@ -18,16 +18,6 @@
 
 enum { PAIRS = 40, TAGS = 600, MESSAGES = 500, WINDOW = 24, LONGEST = 200000, FEW_TAGS = 4 };
 
-static int next(void)
-{
-    return (tl_rank() + 1) % tl_size();
-}
-
-static int before(void)
-{
-    return (tl_rank() + tl_size() - 1) % tl_size();
-}
-
 /* ---- long before short ---- */
 
 /** The same tag: sizes fall, rise, or alternate; the receives are there before or after. */
@@ -43,19 +33,19 @@ static void test_overtaking(bool posted)
     }
     for (int stage = 0; stage < 2; stage++) {
         for (int i = 0; i < PAIRS && stage != posted; i++) {
-            TL_MPI(MPI_Irecv(in[i], LONGEST, MPI_BYTE, i % 3 ? before() : MPI_ANY_SOURCE,
+            TL_MPI(MPI_Irecv(in[i], LONGEST, MPI_BYTE, i % 3 ? p2p_before() : MPI_ANY_SOURCE,
                              i % 4 ? 1 : MPI_ANY_TAG, MPI_COMM_WORLD, &receives[i]));
         }
         MPI_Barrier(MPI_COMM_WORLD);
         for (int i = 0; i < PAIRS && stage == posted; i++)
-            TL_MPI(MPI_Isend(out[i], bytes[i], MPI_BYTE, next(), 1, MPI_COMM_WORLD, &sends[i]));
+            TL_MPI(MPI_Isend(out[i], bytes[i], MPI_BYTE, p2p_next(), 1, MPI_COMM_WORLD, &sends[i]));
     }
     for (int i = PAIRS - 1; i >= 0; i--) {
         MPI_Status status;
 
         TL_MPI(MPI_Wait(&receives[i], &status));
-        p2p_check_status(&status, before(), 1, (size_t)bytes[i], "long before short");
-        TL_CHECK(p2p_holds(in[i], (size_t)bytes[i], p2p_seed(before(), 1, i)),
+        p2p_check_status(&status, p2p_before(), 1, (size_t)bytes[i], "long before short");
+        TL_CHECK(p2p_holds(in[i], (size_t)bytes[i], p2p_seed(p2p_before(), 1, i)),
                  "message %d of %d bytes, %sposted", i, bytes[i], posted ? "" : "not ");
     }
     TL_MPI(MPI_Waitall(PAIRS, sends, MPI_STATUSES_IGNORE));
@@ -227,25 +217,25 @@ static void test_in_call(MPI_Comm other)
         int in[4] = {-1, -1, -1, -1};
         MPI_Request posted;
 
-        TL_MPI(MPI_Irecv(&in[0], 1, MPI_INT, i % 2 ? MPI_ANY_SOURCE : before(), 5, MPI_COMM_WORLD,
-                         &posted));
-        TL_MPI(MPI_Send(&out[0], 1, MPI_INT, next(), 5, MPI_COMM_WORLD));
-        TL_MPI(MPI_Send(&out[1], 1, MPI_INT, next(), 5, MPI_COMM_WORLD));
-        TL_MPI(MPI_Send(&out[2], 1, MPI_INT, next(), 5, other));
-        TL_MPI(MPI_Send(&out[3], 1, MPI_INT, next(), 6, MPI_COMM_WORLD));
-        TL_MPI(MPI_Recv(&in[1], 1, MPI_INT, before(), 5, MPI_COMM_WORLD, &status));
-        TL_CHECK(status.MPI_SOURCE == before() && status.MPI_TAG == 5, "round %d: source or tag",
-                 i);
-        TL_MPI(MPI_Recv(&in[3], 1, MPI_INT, before(), 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        TL_MPI(MPI_Irecv(&in[0], 1, MPI_INT, i % 2 ? MPI_ANY_SOURCE : p2p_before(), 5,
+                         MPI_COMM_WORLD, &posted));
+        TL_MPI(MPI_Send(&out[0], 1, MPI_INT, p2p_next(), 5, MPI_COMM_WORLD));
+        TL_MPI(MPI_Send(&out[1], 1, MPI_INT, p2p_next(), 5, MPI_COMM_WORLD));
+        TL_MPI(MPI_Send(&out[2], 1, MPI_INT, p2p_next(), 5, other));
+        TL_MPI(MPI_Send(&out[3], 1, MPI_INT, p2p_next(), 6, MPI_COMM_WORLD));
+        TL_MPI(MPI_Recv(&in[1], 1, MPI_INT, p2p_before(), 5, MPI_COMM_WORLD, &status));
+        TL_CHECK(status.MPI_SOURCE == p2p_before() && status.MPI_TAG == 5,
+                 "round %d: source or tag", i);
+        TL_MPI(MPI_Recv(&in[3], 1, MPI_INT, p2p_before(), 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         TL_MPI(MPI_Wait(&posted, MPI_STATUS_IGNORE));
-        TL_MPI(MPI_Recv(&in[2], 1, MPI_INT, before(), MPI_ANY_TAG, other, &status));
+        TL_MPI(MPI_Recv(&in[2], 1, MPI_INT, p2p_before(), MPI_ANY_TAG, other, &status));
         TL_CHECK(memcmp(in, out, sizeof(in)) == 0, "round %d: got %d %d %d %d", i, in[0] - 4 * i,
                  in[1] - 4 * i, in[2] - 4 * i, in[3] - 4 * i);
         /* With nothing posted, and in the order in which the tags were not sent. */
-        TL_MPI(MPI_Send(&out[0], 1, MPI_INT, next(), 7, MPI_COMM_WORLD));
-        TL_MPI(MPI_Send(&out[1], 1, MPI_INT, next(), 8, MPI_COMM_WORLD));
-        TL_MPI(MPI_Recv(&in[1], 1, MPI_INT, before(), i % 3 ? 7 : 8, MPI_COMM_WORLD, &status));
-        TL_MPI(MPI_Recv(&in[0], 1, MPI_INT, before(), MPI_ANY_TAG, MPI_COMM_WORLD, &status));
+        TL_MPI(MPI_Send(&out[0], 1, MPI_INT, p2p_next(), 7, MPI_COMM_WORLD));
+        TL_MPI(MPI_Send(&out[1], 1, MPI_INT, p2p_next(), 8, MPI_COMM_WORLD));
+        TL_MPI(MPI_Recv(&in[1], 1, MPI_INT, p2p_before(), i % 3 ? 7 : 8, MPI_COMM_WORLD, &status));
+        TL_MPI(MPI_Recv(&in[0], 1, MPI_INT, p2p_before(), MPI_ANY_TAG, MPI_COMM_WORLD, &status));
         TL_CHECK(in[i % 3 ? 1 : 0] == out[0] && in[i % 3 ? 0 : 1] == out[1],
                  "round %d: a tag got what is not its own", i);
     }

@@ -18,16 +18,6 @@ enum { MODES = 4, SIZES = 6, N = MODES * SIZES, ROUNDS = 30 };
 
 static const int sizes[SIZES] = {0, 8, 1000, 8195, 65536, 300001};
 
-static int next(void)
-{
-    return (tl_rank() + 1) % tl_size();
-}
-
-static int before(void)
-{
-    return (tl_rank() + tl_size() - 1) % tl_size();
-}
-
 /** Is the request inactive, so that it is complete at once and says nothing? */
 static void check_inactive(MPI_Request *requests, int n)
 {
@@ -69,14 +59,14 @@ static void init_send(int i, const p2p_buffer_t *b, MPI_Request *r)
     /* ob1 sends anything when it starts one of MPI_Bsend_init again that is not eager. */
     if (mode == 3 && b->bytes > 500 && p2p_layer("ob1"))
         mode = 0;
-    TL_MPI(init[mode](b->at, b->side.count, b->side.type, next(), i, MPI_COMM_WORLD, r));
+    TL_MPI(init[mode](b->at, b->side.count, b->side.type, p2p_next(), i, MPI_COMM_WORLD, r));
 }
 
 /** Some by wildcard, which no other can match since the tag is one of a kind. */
 static void init_receive(int i, const p2p_buffer_t *b, MPI_Request *r)
 {
-    TL_MPI(MPI_Recv_init(b->at, b->side.count, b->side.type, i % 3 ? before() : MPI_ANY_SOURCE, i,
-                         MPI_COMM_WORLD, r));
+    TL_MPI(MPI_Recv_init(b->at, b->side.count, b->side.type, i % 3 ? p2p_before() : MPI_ANY_SOURCE,
+                         i, MPI_COMM_WORLD, r));
 }
 
 static void start(MPI_Request *requests, int n, bool together)
@@ -149,8 +139,8 @@ static void test_rounds(void)
             char what[60];
 
             snprintf(what, sizeof(what), "round %d, request %d", round, i);
-            p2p_check_status(&statuses[i], before(), i, in[i].bytes, what);
-            p2p_check(&in[i], in[i].bytes, p2p_seed(before(), i, round), what);
+            p2p_check_status(&statuses[i], p2p_before(), i, in[i].bytes, what);
+            p2p_check(&in[i], in[i].bytes, p2p_seed(p2p_before(), i, round), what);
         }
         finish(sends, statuses, round + 2);
         TL_MPI(MPI_Buffer_detach(&space, &space_size));
@@ -176,10 +166,10 @@ static void test_mixed(void)
     MPI_Status statuses[5];
     long in[2] = {0, 0}, out[2] = {0, 0};
 
-    TL_MPI(MPI_Recv_init(&in[0], 1, MPI_LONG, before(), 0, MPI_COMM_WORLD, &requests[0]));
-    TL_MPI(MPI_Recv_init(&in[1], 1, MPI_LONG, before(), 1, MPI_COMM_WORLD, &requests[1]));
+    TL_MPI(MPI_Recv_init(&in[0], 1, MPI_LONG, p2p_before(), 0, MPI_COMM_WORLD, &requests[0]));
+    TL_MPI(MPI_Recv_init(&in[1], 1, MPI_LONG, p2p_before(), 1, MPI_COMM_WORLD, &requests[1]));
     TL_MPI(MPI_Recv_init(&in[1], 1, MPI_LONG, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &requests[3]));
-    TL_MPI(MPI_Send_init(&out[1], 1, MPI_LONG, next(), 1, MPI_COMM_WORLD, &requests[4]));
+    TL_MPI(MPI_Send_init(&out[1], 1, MPI_LONG, p2p_next(), 1, MPI_COMM_WORLD, &requests[4]));
     for (int round = 0; round < 20; round++) {
         requests[2] = MPI_REQUEST_NULL;
         out[1] = 100 * tl_rank() + round;
@@ -188,33 +178,14 @@ static void test_mixed(void)
         TL_MPI(MPI_Startall(2, &requests[3]));
         TL_MPI(MPI_Waitall(5, requests, statuses));
         p2p_check_empty(&statuses[0], "inactive");
-        p2p_check_status(&statuses[1], before(), 1, sizeof(long), "active");
+        p2p_check_status(&statuses[1], p2p_before(), 1, sizeof(long), "active");
         p2p_check_empty(&statuses[2], "null");
         p2p_check_status(&statuses[3], MPI_PROC_NULL, MPI_ANY_TAG, 0, "to nobody");
-        TL_CHECK(in[1] == 100 * before() + round && in[0] == 0, "%ld and %ld", in[1], in[0]);
+        TL_CHECK(in[1] == 100 * p2p_before() + round && in[0] == 0, "%ld and %ld", in[1], in[0]);
     }
     for (int i = 0; i < 5; i++)
         if (requests[i] != MPI_REQUEST_NULL)
             TL_MPI(MPI_Request_free(&requests[i]));
-}
-
-/** Each time, one of synchronous mode is complete only when it is received. */
-static void test_synchronous(void)
-{
-    long out = tl_rank(), in = -1;
-    MPI_Request send;
-
-    TL_MPI(MPI_Ssend_init(&out, 1, MPI_LONG, next(), 5, MPI_COMM_WORLD, &send));
-    for (int round = 0, done; round < 3; round++) {
-        TL_MPI(MPI_Start(&send));
-        MPI_Barrier(MPI_COMM_WORLD);
-        TL_MPI(MPI_Test(&send, &done, MPI_STATUS_IGNORE));
-        TL_CHECK(!done, "a synchronous send that nobody receives is complete");
-        MPI_Barrier(MPI_COMM_WORLD);
-        TL_MPI(MPI_Recv(&in, 1, MPI_LONG, before(), 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-        TL_MPI(MPI_Wait(&send, MPI_STATUS_IGNORE));
-    }
-    TL_MPI(MPI_Request_free(&send));
 }
 
 /** Freed while active, the transfer goes on: persistent or not, sends and receives. */
@@ -227,27 +198,27 @@ static void test_freed(void)
         MPI_Request receive, send;
 
         p2p_write(&out, p2p_seed(tl_rank(), 7, i));
-        TL_MPI(MPI_Recv_init(in.at, bytes, MPI_BYTE, before(), 7, MPI_COMM_WORLD, &receive));
+        TL_MPI(MPI_Recv_init(in.at, bytes, MPI_BYTE, p2p_before(), 7, MPI_COMM_WORLD, &receive));
         TL_MPI(MPI_Start(&receive));
         switch (i % 3) {
         case 0:
-            TL_MPI(MPI_Send_init(out.at, out.side.count, out.side.type, next(), 7, MPI_COMM_WORLD,
-                                 &send));
+            TL_MPI(MPI_Send_init(out.at, out.side.count, out.side.type, p2p_next(), 7,
+                                 MPI_COMM_WORLD, &send));
             TL_MPI(MPI_Start(&send));
             break;
         case 1:
-            TL_MPI(MPI_Ssend_init(out.at, out.side.count, out.side.type, next(), 7, MPI_COMM_WORLD,
-                                  &send));
+            TL_MPI(MPI_Ssend_init(out.at, out.side.count, out.side.type, p2p_next(), 7,
+                                  MPI_COMM_WORLD, &send));
             TL_MPI(MPI_Start(&send));
             break;
         default:
-            TL_MPI(
-                MPI_Isend(out.at, out.side.count, out.side.type, next(), 7, MPI_COMM_WORLD, &send));
+            TL_MPI(MPI_Isend(out.at, out.side.count, out.side.type, p2p_next(), 7, MPI_COMM_WORLD,
+                             &send));
         }
         TL_MPI(MPI_Request_free(&send));
         TL_CHECK(send == MPI_REQUEST_NULL, "a freed send is still there");
         TL_MPI(MPI_Wait(&receive, MPI_STATUS_IGNORE));
-        p2p_check(&in, in.bytes, p2p_seed(before(), 7, i), "from a send that was freed");
+        p2p_check(&in, in.bytes, p2p_seed(p2p_before(), 7, i), "from a send that was freed");
         TL_MPI(MPI_Request_free(&receive));
         /* All have what was sent, so the buffers are free. */
         MPI_Barrier(MPI_COMM_WORLD);
@@ -266,14 +237,14 @@ static void test_freed_receive(void)
 
         p2p_fill(out, (size_t)bytes, p2p_seed(tl_rank(), 8, i));
         if (i % 2) {
-            TL_MPI(MPI_Irecv(in, bytes, MPI_BYTE, before(), 8, MPI_COMM_WORLD, &receive));
+            TL_MPI(MPI_Irecv(in, bytes, MPI_BYTE, p2p_before(), 8, MPI_COMM_WORLD, &receive));
         } else {
-            TL_MPI(MPI_Recv_init(in, bytes, MPI_BYTE, before(), 8, MPI_COMM_WORLD, &receive));
+            TL_MPI(MPI_Recv_init(in, bytes, MPI_BYTE, p2p_before(), 8, MPI_COMM_WORLD, &receive));
             TL_MPI(MPI_Start(&receive));
         }
         TL_MPI(MPI_Request_free(&receive));
-        TL_MPI(MPI_Isend(out, bytes, MPI_BYTE, next(), 8, MPI_COMM_WORLD, &send));
-        while (!p2p_holds(in, (size_t)bytes, p2p_seed(before(), 8, i)))
+        TL_MPI(MPI_Isend(out, bytes, MPI_BYTE, p2p_next(), 8, MPI_COMM_WORLD, &send));
+        while (!p2p_holds(in, (size_t)bytes, p2p_seed(p2p_before(), 8, i)))
             TL_MPI(MPI_Iprobe(MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
         TL_MPI(MPI_Wait(&send, MPI_STATUS_IGNORE));
         MPI_Barrier(MPI_COMM_WORLD);
@@ -282,40 +253,10 @@ static void test_freed_receive(void)
     }
 }
 
-/** A persistent receive is cancelled, and then used. */
-static void test_cancelled(void)
-{
-    MPI_Request receive;
-    MPI_Status status;
-    long in = -1, out = tl_rank() + 5;
-    int cancelled = 0;
-
-    TL_MPI(MPI_Recv_init(&in, 1, MPI_LONG, before(), 6, MPI_COMM_WORLD, &receive));
-    for (int round = 0; round < 10; round++) {
-        TL_MPI(MPI_Start(&receive));
-        TL_MPI(MPI_Cancel(&receive));
-        TL_MPI(MPI_Wait(&receive, &status));
-        TL_MPI(MPI_Test_cancelled(&status, &cancelled));
-        TL_CHECK(cancelled && receive != MPI_REQUEST_NULL, "not cancelled in round %d", round);
-        /* Nobody sends before all have cancelled. */
-        MPI_Barrier(MPI_COMM_WORLD);
-        TL_MPI(MPI_Start(&receive));
-        TL_MPI(MPI_Send(&out, 1, MPI_LONG, next(), 6, MPI_COMM_WORLD));
-        TL_MPI(MPI_Wait(&receive, &status));
-        p2p_check_status(&status, before(), 6, sizeof(long), "used after it was cancelled");
-        TL_CHECK(in == before() + 5, "%ld", in);
-        in = -1;
-        MPI_Barrier(MPI_COMM_WORLD);
-    }
-    TL_MPI(MPI_Request_free(&receive));
-}
-
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     test_mixed();
-    test_synchronous();
-    test_cancelled();
     test_freed();
     test_freed_receive();
     test_rounds();

@@ -6,26 +6,15 @@
 /* p2p: */
 /**
  * @file
- * MPI_Probe, Iprobe, Mprobe, Improbe, Mrecv and Imrecv: what they say of messages of every size, by
- * wildcards or not; that a probe takes nothing, and a matched one takes one message, of several
- * that look alike, away from all that is received later.
+ * MPI_Probe, Iprobe, Mprobe, Improbe, Mrecv and Imrecv among several messages: that a probe takes
+ * nothing, and a matched one takes one message, of several that look alike, away from all that is
+ * received later; and that wildcards find each sender's messages in order.
  */
 #include "test/mpi/p2p.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { WAYS = 4, EQUAL = 9, EACH = 60 };
-
-static int next(void)
-{
-    return (tl_rank() + 1) % tl_size();
-}
-
-static int before(void)
-{
-    return (tl_rank() + tl_size() - 1) % tl_size();
-}
 
 /** Finds a message by the `way`-th of the four calls; its handle is null for the first two. */
 static MPI_Message find(int way, int source, int tag, MPI_Comm comm, MPI_Status *status)
@@ -68,65 +57,6 @@ static void take(MPI_Message *message, int way, int source, int tag, MPI_Comm co
     TL_CHECK(*message == MPI_MESSAGE_NULL, "the message is still there");
 }
 
-/** Every size, found in every way, by wildcards or not, received into another layout. */
-static void test_sizes(MPI_Comm comm)
-{
-    for (int i = 0; i < p2p_nsizes * WAYS; i++) {
-        int bytes = p2p_sizes[i / WAYS], flag = 1;
-        p2p_buffer_t out = p2p_buffer(p2p_side((p2p_shape_t)(i * 3 % P2P_SHAPES), bytes));
-        p2p_buffer_t in = p2p_buffer(p2p_side((p2p_shape_t)(i % P2P_SHAPES), bytes));
-        int source = i / 2 % 2 ? before() : MPI_ANY_SOURCE, tag = i / 4 % 2 ? i : MPI_ANY_TAG;
-        MPI_Request send;
-        MPI_Status status;
-        char what[40];
-
-        snprintf(what, sizeof(what), "probe %d", i);
-        p2p_write(&out, p2p_seed(tl_rank(), i, 0));
-        TL_MPI(MPI_Iprobe(source, 1000000, comm, &flag, &status));
-        TL_CHECK(!flag, "%s: there is no message with that tag", what);
-        TL_MPI(MPI_Isend(out.at, out.side.count, out.side.type, next(), i, comm, &send));
-        MPI_Message message = find(i, source, tag, comm, &status);
-        p2p_check_status(&status, before(), i, (size_t)bytes, what);
-        if (message == MPI_MESSAGE_NULL) {
-            /* It is still there. */
-            find(i + 1 - i % 2, before(), i, comm, &status);
-            message = i % 2 ? find(2, source, tag, comm, &status) : message;
-        } else {
-            TL_MPI(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, &status));
-            TL_CHECK(!flag, "%s: a matched message is found again", what);
-        }
-        take(&message, i, before(), i, comm, &in, &status);
-        p2p_check_status(&status, before(), i, (size_t)bytes, what);
-        p2p_check(&in, (size_t)bytes, p2p_seed(before(), i, 0), what);
-        TL_MPI(MPI_Wait(&send, MPI_STATUS_IGNORE));
-        p2p_free(&in);
-        p2p_free(&out);
-        MPI_Barrier(comm);
-    }
-}
-
-static void test_nobody(MPI_Comm comm)
-{
-    MPI_Message message = MPI_MESSAGE_NULL;
-    MPI_Request request;
-    MPI_Status status;
-    int flag = 0;
-
-    for (int way = 0; way < WAYS; way++) {
-        message = find(way, MPI_PROC_NULL, MPI_ANY_TAG, comm, &status);
-        p2p_check_status(&status, MPI_PROC_NULL, MPI_ANY_TAG, 0, "probe of nobody");
-        TL_CHECK((message == MPI_MESSAGE_NO_PROC) == (way >= 2), "message of nobody, way %d", way);
-    }
-    TL_MPI(MPI_Mrecv(NULL, 0, MPI_BYTE, &message, &status));
-    p2p_check_status(&status, MPI_PROC_NULL, MPI_ANY_TAG, 0, "Mrecv of nobody");
-    TL_CHECK(message == MPI_MESSAGE_NULL, "the message of nobody is still there");
-    TL_MPI(MPI_Improbe(MPI_PROC_NULL, 5, comm, &flag, &message, &status));
-    TL_MPI(MPI_Imrecv(NULL, 0, MPI_BYTE, &message, &request));
-    TL_MPI(MPI_Wait(&request, &status));
-    p2p_check_status(&status, MPI_PROC_NULL, MPI_ANY_TAG, 0, "Imrecv of nobody");
-    TL_CHECK(flag && message == MPI_MESSAGE_NULL, "the message of nobody is still there");
-}
-
 /**
  * Messages of one tag, of which those with odd numbers are matched by probe; others are received
  * meanwhile, and what was matched in reverse order at last.
@@ -143,18 +73,18 @@ static void test_alike(MPI_Comm comm, int bytes)
         unsigned char *data = out + (size_t)i * (size_t)bytes;
 
         p2p_fill(data, (size_t)bytes, p2p_seed(tl_rank(), bytes, i));
-        TL_MPI(MPI_Isend(data, bytes - i, MPI_BYTE, next(), 3, comm, &sends[i]));
+        TL_MPI(MPI_Isend(data, bytes - i, MPI_BYTE, p2p_next(), 3, comm, &sends[i]));
     }
     for (int i = 0; i < EQUAL; i++) {
         if (i % 2) {
-            messages[n] = find(2 + n % 2, before(), 3, comm, &status);
+            messages[n] = find(2 + n % 2, p2p_before(), 3, comm, &status);
             n++;
-            p2p_check_status(&status, before(), 3, (size_t)(bytes - i), "alike, Mprobe");
+            p2p_check_status(&status, p2p_before(), 3, (size_t)(bytes - i), "alike, Mprobe");
         } else {
-            TL_MPI(MPI_Recv(in, bytes, MPI_BYTE, i % 4 ? before() : MPI_ANY_SOURCE, MPI_ANY_TAG,
+            TL_MPI(MPI_Recv(in, bytes, MPI_BYTE, i % 4 ? p2p_before() : MPI_ANY_SOURCE, MPI_ANY_TAG,
                             comm, &status));
-            p2p_check_status(&status, before(), 3, (size_t)(bytes - i), "alike, Recv");
-            TL_CHECK(p2p_holds(in, (size_t)(bytes - i) / 8 * 8, p2p_seed(before(), bytes, i)),
+            p2p_check_status(&status, p2p_before(), 3, (size_t)(bytes - i), "alike, Recv");
+            TL_CHECK(p2p_holds(in, (size_t)(bytes - i) / 8 * 8, p2p_seed(p2p_before(), bytes, i)),
                      "alike, message %d of %d bytes", i, bytes);
         }
     }
@@ -162,8 +92,8 @@ static void test_alike(MPI_Comm comm, int bytes)
         int i = 2 * n + 1;
 
         TL_MPI(MPI_Mrecv(in, bytes, MPI_BYTE, &messages[n], &status));
-        p2p_check_status(&status, before(), 3, (size_t)(bytes - i), "alike, Mrecv");
-        TL_CHECK(p2p_holds(in, (size_t)(bytes - i) / 8 * 8, p2p_seed(before(), bytes, i)),
+        p2p_check_status(&status, p2p_before(), 3, (size_t)(bytes - i), "alike, Mrecv");
+        TL_CHECK(p2p_holds(in, (size_t)(bytes - i) / 8 * 8, p2p_seed(p2p_before(), bytes, i)),
                  "alike, matched message %d of %d bytes", i, bytes);
     }
     TL_MPI(MPI_Waitall(EQUAL, sends, MPI_STATUSES_IGNORE));
@@ -180,14 +110,15 @@ static void test_later_receive(MPI_Comm comm)
     MPI_Request receive, sends[2];
     MPI_Status status;
 
-    TL_MPI(MPI_Isend(&out[0], 1, MPI_LONG, next(), 4, comm, &sends[0]));
+    TL_MPI(MPI_Isend(&out[0], 1, MPI_LONG, p2p_next(), 4, comm, &sends[0]));
     TL_MPI(MPI_Mprobe(MPI_ANY_SOURCE, 4, comm, &message, &status));
-    TL_MPI(MPI_Irecv(&in[1], 1, MPI_LONG, before(), 4, comm, &receive));
+    TL_MPI(MPI_Irecv(&in[1], 1, MPI_LONG, p2p_before(), 4, comm, &receive));
     MPI_Barrier(comm);
-    TL_MPI(MPI_Isend(&out[1], 1, MPI_LONG, next(), 4, comm, &sends[1]));
+    TL_MPI(MPI_Isend(&out[1], 1, MPI_LONG, p2p_next(), 4, comm, &sends[1]));
     TL_MPI(MPI_Wait(&receive, &status));
     TL_MPI(MPI_Mrecv(&in[0], 1, MPI_LONG, &message, &status));
-    TL_CHECK(in[0] == 10 * before() && in[1] == 10 * before() + 1, "%ld and %ld", in[0], in[1]);
+    TL_CHECK(in[0] == 10 * p2p_before() && in[1] == 10 * p2p_before() + 1, "%ld and %ld", in[0],
+             in[1]);
     TL_MPI(MPI_Waitall(2, sends, MPI_STATUSES_IGNORE));
 }
 
@@ -200,12 +131,12 @@ static void test_behind(MPI_Comm comm)
     MPI_Status status;
 
     for (int tag = 0; tag < MESSAGES; tag++) {
-        TL_MPI(MPI_Isend(&out, 1, MPI_LONG, next(), tag, comm, &sends[tag]));
+        TL_MPI(MPI_Isend(&out, 1, MPI_LONG, p2p_next(), tag, comm, &sends[tag]));
         find(tag % 2, MPI_ANY_SOURCE, tag, comm, &status);
     }
     for (int tag = MESSAGES - 1; tag >= 0; tag--) {
-        TL_MPI(MPI_Recv(&in, 1, MPI_LONG, before(), tag, comm, &status));
-        p2p_check_status(&status, before(), tag, sizeof(long), "behind others");
+        TL_MPI(MPI_Recv(&in, 1, MPI_LONG, p2p_before(), tag, comm, &status));
+        p2p_check_status(&status, p2p_before(), tag, sizeof(long), "behind others");
     }
     TL_MPI(MPI_Waitall(MESSAGES, sends, MPI_STATUSES_IGNORE));
     MPI_Barrier(comm);
@@ -267,13 +198,11 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     /* Where no message of the test library is. */
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    test_nobody(comm);
     test_later_receive(comm);
     test_behind(comm);
     test_alike(comm, 20);
     test_alike(comm, 5000);
     test_alike(comm, 200000);
-    test_sizes(comm);
     test_wildcards(comm);
     MPI_Comm_free(&comm);
     return tl_finish();
