@@ -444,7 +444,6 @@ mpi_programs = \
 	test/mpi/p2p_huge \
 	test/mpi/p2p_order \
 	test/mpi/p2p_others \
-	test/mpi/p2p_persistent \
 	test/mpi/p2p_probe \
 	test/mpi/p2p_protocols \
 	test/mpi/p2p_registered \

@@ -7,8 +7,8 @@
 /**
  * @file
  * Calls that p2p_ways does not make one by one: data that end within an element, addresses in
- * types, many buffered sends, receives that are cancelled beside others and at any moment while a
- * message comes, and one of many that fails.
+ * types, persistent requests among others, many buffered sends, receives that are cancelled beside
+ * others and at any moment while a message comes, and one of many that fails.
  */
 #include "test/mpi/p2p.h"
 
@@ -130,6 +130,35 @@ static void test_buffered_again(void)
     TL_MPI(MPI_Buffer_detach(&detached, &size));
     free(data);
     free(space);
+}
+
+/** Active ones among those that are inactive, null, or to nobody. */
+static void test_persistent(void)
+{
+    MPI_Request requests[5];
+    MPI_Status statuses[5];
+    long in[2] = {0, 0}, out[2] = {0, 0};
+
+    TL_MPI(MPI_Recv_init(&in[0], 1, MPI_LONG, p2p_before(), 0, MPI_COMM_WORLD, &requests[0]));
+    TL_MPI(MPI_Recv_init(&in[1], 1, MPI_LONG, p2p_before(), 1, MPI_COMM_WORLD, &requests[1]));
+    TL_MPI(MPI_Recv_init(&in[1], 1, MPI_LONG, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &requests[3]));
+    TL_MPI(MPI_Send_init(&out[1], 1, MPI_LONG, p2p_next(), 1, MPI_COMM_WORLD, &requests[4]));
+    for (int round = 0; round < 20; round++) {
+        requests[2] = MPI_REQUEST_NULL;
+        out[1] = 100 * tl_rank() + round;
+        in[1] = -1;
+        TL_MPI(MPI_Start(&requests[1]));
+        TL_MPI(MPI_Startall(2, &requests[3]));
+        TL_MPI(MPI_Waitall(5, requests, statuses));
+        p2p_check_empty(&statuses[0], "inactive");
+        p2p_check_status(&statuses[1], p2p_before(), 1, sizeof(long), "active");
+        p2p_check_empty(&statuses[2], "null");
+        p2p_check_status(&statuses[3], MPI_PROC_NULL, MPI_ANY_TAG, 0, "to nobody");
+        TL_CHECK(in[1] == 100 * p2p_before() + round && in[0] == 0, "%ld and %ld", in[1], in[0]);
+    }
+    for (int i = 0; i < 5; i++)
+        if (requests[i] != MPI_REQUEST_NULL)
+            TL_MPI(MPI_Request_free(&requests[i]));
 }
 
 /* ---- cancel and truncation ---- */
@@ -274,6 +303,7 @@ int main(int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     test_partial();
     test_bottom();
+    test_persistent();
     test_buffered();
     test_buffered_again();
     test_cancel(64);

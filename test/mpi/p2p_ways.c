@@ -9,9 +9,9 @@
  * One message in all ways: each mode of sending, by a call that blocks, a request or a persistent
  * one, with each way of receiving, of each size, in many layouts on both sides, named or by
  * wildcards, from the rank before, oneself or nobody, completed by every call. The message fits or
- * is too long; the receive may have been cancelled before, in time or too late. What must come of
- * it follows from these alone: data, source, tag, count, the class of the error, and that calls
- * which complete one request leave MPI_ERROR as it was (MPI-3.1, 3.2.5).
+ * is too long; the receive may be cancelled, in time or too late; requests may be freed while they
+ * are active. What must come of it follows from these alone: data, source, tag, count, the class of
+ * the error, and that calls which complete one request leave MPI_ERROR as it was (MPI-3.1, 3.2.5).
  */
 #include "test/mpi/p2p.h"
 
@@ -20,11 +20,11 @@
 #include <string.h>
 
 /** Bytes above which not all combinations are tried. */
-enum { LONG = 50000, RANDOM_ROUNDS = 50 };
+enum { LONG = 50000, RANDOM_ROUNDS = 50, ROUNDS = 3 };
 
 typedef enum mode { STANDARD, SYNCHRONOUS, READY, BUFFERED, MODES } send_mode_t;
 typedef enum kind { BLOCKS, REQUEST, PERSISTENT, KINDS } send_kind_t;
-typedef enum fate { FITS, TOO_LONG, CANCELLED, CANCELLED_LATE, FATES } fate_t;
+typedef enum fate { FITS, TOO_LONG, CANCELLED, CANCELLED_LATE, FREED, FATES } fate_t;
 
 /** The last ones are posted before the message is sent. */
 typedef enum way {
@@ -46,7 +46,8 @@ static const char *const kind_names[] = {"blocking", "immediate", "persistent"};
 static const char *const way_names[] = {"Sendrecv",     "Sendrecv_replace", "Recv",  "late Irecv",
                                         "Probe",        "Iprobe",           "Mrecv", "Imrecv",
                                         "posted Irecv", "Recv_init"};
-static const char *const fate_names[] = {"", ", too long", ", cancelled", ", cancelled too late"};
+static const char *const fate_names[] = {"", ", too long", ", cancelled", ", cancelled too late",
+                                         ", freed"};
 
 /** What is tried, the same on all ranks. */
 typedef struct trial {
@@ -89,7 +90,7 @@ static bool is_possible(send_mode_t mode, send_kind_t kind, way_t way)
     return is_posted(way) || mode == BUFFERED || (mode != READY && kind != BLOCKS);
 }
 
-static bool is_fate_possible(fate_t fate, way_t way)
+static bool is_fate_possible(fate_t fate, send_kind_t kind, way_t way)
 {
     switch (fate) {
     case TOO_LONG:
@@ -101,6 +102,8 @@ static bool is_fate_possible(fate_t fate, way_t way)
     case CANCELLED:
     case CANCELLED_LATE:
         return is_posted(way);
+    case FREED:
+        return is_posted(way) || kind != BLOCKS;
     default:
         return true;
     }
@@ -308,6 +311,21 @@ static void receive(run_t *r, MPI_Status *status)
     p2p_complete_as(&r->receive, status, t->complete, r->error);
 }
 
+/** Frees both requests while they are active. That the message has come is then seen in memory
+ * only, while MPI is called. */
+static void free_active(run_t *r, uint64_t seed)
+{
+    int flag;
+
+    if (r->send != MPI_REQUEST_NULL)
+        TL_MPI(MPI_Request_free(&r->send));
+    if (r->receive == MPI_REQUEST_NULL)
+        return;
+    TL_MPI(MPI_Request_free(&r->receive));
+    while (!p2p_holds(r->in.at, r->bytes, seed))
+        TL_MPI(MPI_Iprobe(MPI_ANY_SOURCE, r->t->tag + 1, comm, &flag, MPI_STATUS_IGNORE));
+}
+
 /* ---- trials ---- */
 
 static void exchange(run_t *r, int round)
@@ -338,9 +356,13 @@ static void exchange(run_t *r, int round)
         check_not_complete(r);
 
     status = prepared();
-    receive(r, &status);
+    if (t->fate == FREED)
+        free_active(r, p2p_seed(t->from, t->tag, round));
+    if (t->fate != FREED || !is_posted(t->way))
+        receive(r, &status);
     if (r->error == MPI_SUCCESS) {
-        check_status(r, &status, r->bytes, "received");
+        if (t->fate != FREED || !is_posted(t->way))
+            check_status(r, &status, r->bytes, "received");
         p2p_check(&r->in, r->bytes, p2p_seed(t->from, t->tag, round), r->what);
     } else {
         /* Others say how long the message was, or nothing of use. */
@@ -355,11 +377,11 @@ static void exchange(run_t *r, int round)
         p2p_complete(&r->send, &status, t->complete + 1);
     if (t->way != REPLACE && !(t->mode == BUFFERED && t->kind == BLOCKS))
         p2p_check(&r->out, r->out.bytes, p2p_seed(tl_rank(), t->tag, round), "what was sent");
-    if (t->kind == PERSISTENT)
+    if (t->kind == PERSISTENT && t->fate != FREED)
         check_inactive(r, &r->send);
     else
         TL_CHECK(r->send == MPI_REQUEST_NULL, "%s: the send is still there", r->what);
-    if (t->way == RECV_INIT)
+    if (t->way == RECV_INIT && t->fate != FREED)
         check_inactive(r, &r->receive);
     else
         TL_CHECK(r->receive == MPI_REQUEST_NULL, "%s: the receive is still there", r->what);
@@ -384,7 +406,7 @@ static void try(const trial_t *t)
              kind_names[t->kind], mode_names[t->mode], r.out.bytes, way_names[t->way], r.in.bytes,
              t->complete, fate_names[t->fate], t->any_source ? ", any source" : "",
              t->any_tag ? ", any tag" : "");
-    for (int round = 0; round < 1 + again; round++) {
+    for (int round = 0; round < (again ? ROUNDS : 1); round++) {
         if (t->mode == BUFFERED) {
             space = tl_alloc((size_t)size);
             TL_MPI(MPI_Buffer_attach(space, size));
@@ -440,11 +462,11 @@ static void try_size(send_mode_t mode, send_kind_t kind, way_t way, int bytes, i
         /* Of what is long one fate by turns. */
         bool skipped = bytes > LONG && f != turn % FATES;
 
-        if (skipped || !is_fate_possible((fate_t)f, way) || (f == TOO_LONG && bytes == 0))
+        if (skipped || !is_fate_possible((fate_t)f, kind, way) || (f == TOO_LONG && bytes == 0))
             continue;
         t.fate = (fate_t)f;
         t.out_side = p2p_side((p2p_shape_t)(turn % P2P_SHAPES), bytes);
-        t.in_side = p2p_side((p2p_shape_t)((turn / 3 + f) % P2P_SHAPES),
+        t.in_side = p2p_side(f == FREED ? P2P_PLAIN : (p2p_shape_t)((turn / 3 + f) % P2P_SHAPES),
                              way == REPLACE ? bytes : room_for(bytes, f != TOO_LONG, turn / 5));
         try(&t);
     }
