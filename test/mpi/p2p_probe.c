@@ -102,26 +102,6 @@ static void test_alike(MPI_Comm comm, int bytes)
     free(out);
 }
 
-/** A message that was matched by a probe is not given to a receive that is posted afterwards. */
-static void test_later_receive(MPI_Comm comm)
-{
-    long out[2] = {10 * tl_rank(), 10 * tl_rank() + 1}, in[2] = {-1, -1};
-    MPI_Message message;
-    MPI_Request receive, sends[2];
-    MPI_Status status;
-
-    TL_MPI(MPI_Isend(&out[0], 1, MPI_LONG, p2p_next(), 4, comm, &sends[0]));
-    TL_MPI(MPI_Mprobe(MPI_ANY_SOURCE, 4, comm, &message, &status));
-    TL_MPI(MPI_Irecv(&in[1], 1, MPI_LONG, p2p_before(), 4, comm, &receive));
-    MPI_Barrier(comm);
-    TL_MPI(MPI_Isend(&out[1], 1, MPI_LONG, p2p_next(), 4, comm, &sends[1]));
-    TL_MPI(MPI_Wait(&receive, &status));
-    TL_MPI(MPI_Mrecv(&in[0], 1, MPI_LONG, &message, &status));
-    TL_CHECK(in[0] == 10 * p2p_before() && in[1] == 10 * p2p_before() + 1, "%ld and %ld", in[0],
-             in[1]);
-    TL_MPI(MPI_Waitall(2, sends, MPI_STATUSES_IGNORE));
-}
-
 /** What arrives after a probe of any source has looked behind the first message is found, too. */
 static void test_behind(MPI_Comm comm)
 {
@@ -198,7 +178,6 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     /* Where no message of the test library is. */
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    test_later_receive(comm);
     test_behind(comm);
     test_alike(comm, 20);
     test_alike(comm, 5000);
