@@ -11,16 +11,20 @@
  *  for the others on its node. A flag holds the number of the last fence for which it was set, has
  *  one writer, and only grows.
  *
+ *  A process may enter with a mark, which flags and messages carry on: when all have entered, each
+ *  knows whether one of them did.
+ *
  *  If all processes are on one node, a process *enters* fence k when everything it sent in the
  *  previous epoch is on its way, and it has written for each process how many messages that took in
- *  all. It is *done* when it has applied as many from each as the others have written; then it
- *  leaves. What others do to its memory in the next epoch waits until it is done, so nobody waits
- *  for all. Counts suffice: a process that wrote one sends nothing more to this process, and so
- *  writes no higher count, before this process is done with k.
+ *  all. The mark says that there were some. Without it, as with mapped memory, the fence is over
+ *  when all have entered. With it a process is *done* when it has applied as many from each as the
+ *  others have written; then it leaves. What others do to its memory in the next epoch waits until
+ *  it is done, so nobody waits for all. Counts suffice: a process that wrote one sends nothing more
+ *  to this process, and so writes no higher count, before this process is done with k.
  *
  *  Over several nodes a process enters fence k when the targets of all its earlier operations have
- *  acknowledged them. Flags and messages carry the information that an operation failed, since a
- *  process that leaves late could not tell errors of this epoch from those of the next.
+ *  acknowledged them. The mark says that an operation failed, since a process that leaves late
+ *  could not tell errors of this epoch from those of the next.
  *
  *  If a process is lost, fences can never end. A process notices a loss while it waits for its own
  *  node, or, as the first of its node, for the first of another one; then all on its node learn of
@@ -37,8 +41,8 @@
 /** A flag alone in its cache line: one process polls it and another writes it. */
 typedef struct nicstride_fence_flag {
     _Alignas(64) uint32_t number;
-    uint32_t bad[2]; /**< the last even and the last odd fence in which an operation had failed: a
-                        flag runs ahead by at most one */
+    uint32_t marked[2]; /**< the last even and the last odd fence that were entered with a mark: a
+                           flag runs ahead by at most one */
 } nicstride_fence_flag_t;
 
 /** What a process shows the others of its node, with a flag for each step. Initially all zero. */
@@ -63,7 +67,7 @@ typedef struct nicstride_fence {
     unsigned step;   /**< steps among the processes of the node, then those between nodes */
     unsigned spread; /**< steps in which a loss was sent */
     bool passed;     /**< this process has sent its flag or message of this step */
-    bool bad;        /**< an operation is known to have failed in the previous epoch */
+    bool marked;     /**< a process is known to have entered with a mark */
 } nicstride_fence_t;
 
 /** The next action in a fence. */
@@ -103,31 +107,31 @@ static inline bool nicstride_fence_reached(const nicstride_fence_flag_t *flag, u
     return (int32_t)(__atomic_load_n(&flag->number, __ATOMIC_ACQUIRE) - number) >= 0;
 }
 
-static inline void nicstride_fence_set(nicstride_fence_flag_t *flag, uint32_t number, bool bad)
+static inline void nicstride_fence_set(nicstride_fence_flag_t *flag, uint32_t number, bool marked)
 {
-    if (bad)
-        __atomic_store_n(&flag->bad[number % 2], number, __ATOMIC_RELAXED);
+    if (marked)
+        __atomic_store_n(&flag->marked[number % 2], number, __ATOMIC_RELAXED);
     __atomic_store_n(&flag->number, number, __ATOMIC_RELEASE);
 }
 
-/** True if the flag has been set for this fence. Takes over what the flag says about failures. */
+/** True if the flag has been set for this fence. Takes over its mark. */
 static inline bool nicstride_fence_has_come(nicstride_fence_t *f,
                                             const nicstride_fence_flag_t *flag)
 {
     if (!nicstride_fence_reached(flag, f->number))
         return false;
-    if (__atomic_load_n(&flag->bad[f->number % 2], __ATOMIC_RELAXED) == f->number)
-        f->bad = true;
+    if (__atomic_load_n(&flag->marked[f->number % 2], __ATOMIC_RELAXED) == f->number)
+        f->marked = true;
     return true;
 }
 
-/** Begins the process's next fence. `bad`: one of its operations has failed. */
-static inline void nicstride_fence_begin(nicstride_fence_t *f, bool bad)
+/** Begins the process's next fence. */
+static inline void nicstride_fence_begin(nicstride_fence_t *f, bool marked)
 {
     f->number++;
     f->step = 0;
     f->passed = false;
-    f->bad = bad;
+    f->marked = marked;
 }
 
 /** The error class of the loss because of which fences cannot end any more, or 0. */
@@ -160,7 +164,7 @@ static inline nicstride_fence_next_t nicstride_fence_next(nicstride_fence_t *f)
         if (!f->passed && f->step < near) {
             const int to = (int)((f->me + (1LL << f->step)) % f->n);
 
-            nicstride_fence_set(&nicstride_fence_board(f, to)->step[f->step], f->number, f->bad);
+            nicstride_fence_set(&nicstride_fence_board(f, to)->step[f->step], f->number, f->marked);
         }
         if (!f->passed) {
             f->passed = true;
@@ -171,7 +175,7 @@ static inline nicstride_fence_next_t nicstride_fence_next(nicstride_fence_t *f)
             return NICSTRIDE_FENCE_WAIT;
     }
     if (f->nodes > 1 && f->me == 0)
-        nicstride_fence_set(over, f->number, f->bad);
+        nicstride_fence_set(over, f->number, f->marked);
     return f->nodes == 1 || nicstride_fence_has_come(f, over) ? NICSTRIDE_FENCE_OVER
                                                               : NICSTRIDE_FENCE_WAIT;
 }
@@ -183,7 +187,7 @@ static inline int nicstride_fence_node(const nicstride_fence_t *f, long long pla
 }
 
 /** For NICSTRIDE_FENCE_SEND: the node to whose first process to send, and the step between nodes.
- *  The message carries the number, whether it is bad, and the error class if a process was lost. */
+ *  The message carries the number, the mark, and the error class if a process was lost. */
 static inline int nicstride_fence_to(const nicstride_fence_t *f, unsigned *step_p)
 {
     *step_p = f->step - nicstride_fence_steps(f->n);
@@ -200,7 +204,7 @@ static inline int nicstride_fence_from(const nicstride_fence_t *f)
 
 /** Takes a message to the first process of the node. */
 static inline void nicstride_fence_receive(const nicstride_fence_t *f, unsigned step,
-                                           uint32_t number, bool bad, int error)
+                                           uint32_t number, bool marked, int error)
 {
     nicstride_fence_flag_t *flag;
 
@@ -210,17 +214,17 @@ static inline void nicstride_fence_receive(const nicstride_fence_t *f, unsigned 
     if (error != 0)
         nicstride_fence_lose(f, error);
     else if (!nicstride_fence_reached(flag, number))
-        nicstride_fence_set(flag, number, bad);
+        nicstride_fence_set(flag, number, marked);
 }
 
-/** Notes that this process has applied everything that the fence covers. */
+/** Notes that this process has applied everything that the fence, which has a mark, covers. */
 static inline void nicstride_fence_set_done(const nicstride_fence_t *f)
 {
     nicstride_fence_set(&nicstride_fence_board(f, f->me)->done, f->number, false);
 }
 
-/** True if another process has finished the last fence that this process has left. */
-static inline bool nicstride_fence_is_done(const nicstride_fence_t *f, int of)
+/** True if a process is done with a fence that has a mark. */
+static inline bool nicstride_fence_is_done(const nicstride_fence_t *f, int of, uint32_t number)
 {
-    return nicstride_fence_reached(&nicstride_fence_board(f, of)->done, f->number);
+    return nicstride_fence_reached(&nicstride_fence_board(f, of)->done, number);
 }

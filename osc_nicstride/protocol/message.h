@@ -52,7 +52,7 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_POST,     /**< exposure epoch opened for you */
     NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete; count: messages sent in all */
     NICSTRIDE_MSG_FENCE,  /**< between the first processes of nodes (fence.h): op is the step, count
-                             the number, dtype 1 if it is bad; status: a process was lost */
+                             the number, dtype 1 if it has a mark; status: a process was lost */
     NICSTRIDE_MSG_KEYS,   /**< payload, inline: see below; op 0: asks for keys of the window; op 1:
                              the answer */
     NICSTRIDE_MSG_LAYOUT, /**< a slice of the list with the id `count` (peer_layout_cache.h),

@@ -15,29 +15,31 @@
 
 /* ---- origin ---------------------------------------------------------------------------------- */
 
-/** Publishes the number of messages for which the peer must wait. */
-static void publish_count_locked(nicstride_peer_t *p)
+/** Publishes the number of messages for which the peer must wait. True if there are more than when
+ *  an epoch was last closed. */
+static bool publish_count_locked(nicstride_peer_t *p)
 {
     const nicstride_module_t *m = p->module;
     /* A failed peer must not wait for messages that will never arrive. */
     const uint64_t count = p->failed ? p->flow.tx.acked : p->flow.tx.sent;
 
     if (p->flow.closed == count)
-        return;
+        return false;
     p->flow.closed = count;
     if (p->local >= 0)
         atomic_store_explicit(&nicstride_ctl_counts(m, p->local)[m->node.me], p->flow.closed,
                               memory_order_release);
+    return true;
 }
 
-int nicstride_close_epoch(nicstride_module_t *m)
+int nicstride_close_epoch(nicstride_module_t *m, bool *sent_p)
 {
     const int error = nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_GIVEN);
 
     if (nicstride_peers(m) != NULL) {
         onic_transport_lock();
         for (nicstride_peer_t *p = nicstride_peers(m); p != NULL; p = p->next) {
-            publish_count_locked(p);
+            *sent_p = publish_count_locked(p) || *sent_p;
             if (p->failed)
                 continue;
             nicstride_order_landed(&p->order);
@@ -60,7 +62,7 @@ bool nicstride_complete_along(nicstride_peer_t *p)
     nicstride_pump_locked(p);
     can = STAILQ_EMPTY(&p->queue.waiting) && !p->failed && nicstride_rows_landed_locked(p);
     if (can) {
-        publish_count_locked(p);
+        (void)publish_count_locked(p);
         nicstride_send_note_locked(p, NICSTRIDE_MSG_COMPLETE, 0, p->flow.closed);
         can = !p->failed;
     }
@@ -166,7 +168,7 @@ static void send_to_node_locked(nicstride_module_t *m)
     }
     nicstride_connect_locked(from);
     nicstride_msg_t msg = nicstride_note(p, NICSTRIDE_MSG_FENCE, step, f->number);
-    msg.dtype = f->bad;
+    msg.dtype = f->marked;
     msg.status = nicstride_fence_lost(f);
     nicstride_send_header_locked(p, &msg);
 }
@@ -235,14 +237,14 @@ static bool have_entered_and_applied(void *arg)
 {
     arrival_t *a = arg;
 
-    return have_entered(a) && (a->lost != 0 || all_applied_locked(a));
+    return have_entered(a) && (a->lost != 0 || !a->m->fence.marked || all_applied_locked(a));
 }
 
 static bool is_done(void *arg)
 {
     const arrival_t *a = arg;
 
-    return nicstride_fence_is_done(&a->m->fence, a->next) ||
+    return nicstride_fence_is_done(&a->m->fence, a->next, a->m->fenced) ||
            onic_peer_has_died(a->m->near[a->next]);
 }
 
@@ -262,6 +264,8 @@ static int leave_on_node(nicstride_module_t *m, bool counted)
 {
     const int error = counted ? nicstride_take_applied_error(m, "MPI_Win_fence") : OMPI_SUCCESS;
 
+    if (!m->fence.marked)
+        return error;
     nicstride_fence_set_done(&m->fence);
     m->fenced = m->fence.number;
     __atomic_store_n(&m->done[(size_t)m->rank * m->done_step], m->fenced, __ATOMIC_RELEASE);
@@ -286,21 +290,22 @@ int nicstride_fence_all(nicstride_module_t *m, bool counted)
     const bool one_node = m->fence.nodes == 1;
     arrival_t a = {.m = m};
     int error = OMPI_SUCCESS, applied = OMPI_SUCCESS;
+    bool sent = false;
 
     if (counted)
-        error = one_node ? nicstride_close_epoch(m)
+        error = one_node ? nicstride_close_epoch(m, &sent)
                          : nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
     else /* Errors that come after others have left, but before this process has, belong to the next
             epoch. */
         (void)nicstride_take_applied_error(m, NULL);
     atomic_thread_fence(memory_order_seq_cst);
-    nicstride_fence_begin(&m->fence, error != OMPI_SUCCESS);
+    nicstride_fence_begin(&m->fence, one_node ? sent : error != OMPI_SUCCESS);
     nicstride_wait(NULL, NICSTRIDE_POLL,
                    counted && one_node ? have_entered_and_applied : have_entered, &a);
     atomic_thread_fence(memory_order_seq_cst);
     if (one_node)
         applied = leave_on_node(m, counted);
-    else if (counted && m->fence.bad)
+    else if (counted && m->fence.marked)
         applied = nicstride_take_applied_error(m, "MPI_Win_fence");
     if (error == OMPI_SUCCESS && a.lost != 0)
         error = nicstride_error(m, "MPI_Win_fence", a.lost, "a process of the window was lost");

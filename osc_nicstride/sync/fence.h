@@ -13,9 +13,9 @@
 #include "osc_nicstride/window/module.h"
 
 /** The origin's part: waits until all operations are locally complete and on their way, and writes
- *  for each process of the node how many messages that took. Returns the first error that a target
- *  has reported. */
-int nicstride_close_epoch(nicstride_module_t *m);
+ *  for each process of the node how many messages that took; `*sent_p` becomes true if there were
+ *  some. Returns the first error that a target has reported. */
+int nicstride_close_epoch(nicstride_module_t *m, bool *sent_p);
 
 /** Sends the end of the epoch to a process of another node, in one message with the last operations
  *  if these wait to be sent. False if that is not possible yet: then close the epoch first. */
@@ -44,11 +44,11 @@ void nicstride_note_applied(nicstride_peer_t *p);
 
 /* ---- access to targets ----------------------------------------------------------------------- */
 
-/** Waits until the target of an access has finished the last fence. */
+/** Waits until the target of an access is done with the last fence that had a mark. */
 void nicstride_await_done(nicstride_module_t *m, int target);
 
 /** Returns NULL, or why the target may not be accessed now. Notes the access, and waits until the
- *  target has finished the last fence. */
+ *  target is done with the last fence. */
 static inline const char *nicstride_enter(nicstride_module_t *m, int target)
 {
     const char *wrong;

@@ -177,6 +177,7 @@ static int mpi_complete(ompi_win_t *win)
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong;
     int error, n, left = 0;
+    bool sent = false;
 
     OPAL_THREAD_LOCK(&m->lock);
     wrong = m->epoch.access == NICSTRIDE_ACCESS_PSCW ? NULL : "no access epoch was started";
@@ -193,7 +194,7 @@ static int mpi_complete(ompi_win_t *win)
         m->start_ranks[i] = m->start_ranks[left];
         m->start_ranks[left++] = rank;
     }
-    error = nicstride_close_epoch(m);
+    error = nicstride_close_epoch(m, &sent);
     nicstride_check_over(m, -1, false);
     for (int i = 0; i < left; i++) {
         int rc = notify(m, NICSTRIDE_COMPLETE, m->start_ranks[i]);

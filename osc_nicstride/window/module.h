@@ -240,9 +240,10 @@ typedef struct nicstride_module {
 
     nicstride_fence_t fence; /**< used by one thread at a time */
     int *firsts;             /**< the first rank of each node, ascending */
-    uint32_t fenced; /**< the last fence that targets must have finished before they are accessed */
-    uint32_t *done; /**< for each rank the last fence that it is known to have finished; a window on
-                       several nodes has one value for all */
+    uint32_t fenced; /**< the last fence that had a mark: before they are accessed targets must be
+                        done with it */
+    uint32_t *done;  /**< for each rank the last fence that it is known to be done with; a window on
+                        several nodes has one value for all */
     size_t done_step; /**< 1, or 0 with one value for all */
 
     /* module mutex */
@@ -317,7 +318,7 @@ int nicstride_lost_class(const onic_peer_t *peer);
  *  lock. */
 bool nicstride_node_has_lost(const nicstride_module_t *m);
 
-/** True if the target of an access is known to have finished the last fence. */
+/** True if the target of an access is known to be done with the last fence that had a mark. */
 static inline bool nicstride_is_past_fence(const nicstride_module_t *m, int target)
 {
     return __atomic_load_n(&m->done[(size_t)target * m->done_step], __ATOMIC_ACQUIRE) == m->fenced;
