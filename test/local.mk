@@ -57,7 +57,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_adapters \
 	test/unit/check_nicbarrier_rule \
 	test/unit/check_nicbarrier_schedule \
-	test/unit/check_nicbarrier_shm \
 	test/unit/check_nicbarrier_team \
 	test/unit/check_peer_layout_cache \
 	test/unit/check_pack \
@@ -208,7 +207,6 @@ test_unit_check_nicbarrier_put_LDADD = $(barrier_ldadd)
 test_unit_check_adapters_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_nicbarrier_rule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
-test_unit_check_nicbarrier_shm_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_team_LDADD = $(barrier_ldadd)
 test_unit_check_copy_LDADD = $(unit_ldadd)
 test_unit_check_sim_SOURCES = test/unit/check_sim.c $(sim_sources)
@@ -596,7 +594,6 @@ tsan_units = test/unit/check_guard \
 	test/unit/check_life \
 	test/unit/check_pipeline_transfers \
 	test/unit/check_nicbarrier_conformance \
-	test/unit/check_nicbarrier_shm \
 	test/unit/check_nicbarrier_team \
 	test/unit/check_reply_line
 tsan_programs = test/mpi/barrier_away \

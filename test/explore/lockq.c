@@ -100,10 +100,11 @@ static void granted(state_t *s, unsigned l, unsigned i)
 /** What follows each change of a queue. */
 static void follow(state_t *s, unsigned l)
 {
-    uint32_t i;
+    uint32_t i, head = queue_of(s, l)->head;
     while (nicstride_lockq_next_grant(queue_of(s, l), &i)) {
-        if (s->waits[l][i] == 0)
-            broken = "a lock is granted to who does not wait for it";
+        if (s->waits[l][i] == 0 || head != i + 1)
+            broken = "a lock is granted to who does not wait for it, or is not the first";
+        head = queue_of(s, l)->head;
         granted(s, l, i);
     }
     while (nicstride_lockq_next_to_leave(queue_of(s, l), &i)) {
@@ -123,6 +124,9 @@ static void ask(state_t *s, unsigned i, unsigned l, uint8_t what)
         if (line && (what == NICSTRIDE_LOCK_EXCLUSIVE || !holds_any(s, i)))
             broken = "who asks overtakes one that waits";
         granted(s, l, i);
+    } else if (queue_of(s, l)->tail != i + 1 &&
+               (what == NICSTRIDE_LOCK_EXCLUSIVE || !holds_any(s, i))) {
+        broken = "who asks does not wait behind all others";
     }
     follow(s, l);
 }
@@ -144,6 +148,8 @@ static void lose(state_t *s, unsigned i)
         const bool had = s->holds[l][i] != 0 || s->waits[l][i] != 0;
         if (nicstride_lockq_forget(queue_of(s, l), i) != had)
             broken = "who is lost was not known, or had nothing";
+        if (nicstride_lockq_forget(queue_of(s, l), i))
+            broken = "who is lost is forgotten twice";
         s->holds[l][i] = s->waits[l][i] = 0;
         s->to_leave[i] = false;
         follow(s, l);
@@ -155,8 +161,10 @@ static void lose(state_t *s, unsigned i)
 
 static void check_held(const state_t *s)
 {
-    for (unsigned l = 0; l < nlocks; l++)
+    for (unsigned l = 0; l < nlocks; l++) {
+        unsigned holders = 0;
         for (unsigned i = 0; i < n; i++) {
+            holders += s->holds[l][i] != 0;
             if (nicstride_lockq_holds((const nicstride_lockq_t *)(const void *)s->lock[l].bytes,
                                       i) != (s->holds[l][i] != 0))
                 broken = "the queue and a process do not agree on who holds a lock";
@@ -165,6 +173,9 @@ static void check_held(const state_t *s)
                     !fits_beside(s->holds[l][i], s->holds[l][j]))
                     broken = "two hold a lock that excludes one of them";
         }
+        if (((const nicstride_lockq_t *)(const void *)s->lock[l].bytes)->holders != holders)
+            broken = "the queue counts others than those that hold the lock";
+    }
 }
 
 /** All that wait for a lock, and no others, stand in its line. */

@@ -28,7 +28,6 @@ typedef struct bpf_hosts {
 
 /** What all hosts see, zeroed at first. */
 typedef struct bpf_hosts_shared {
-    conformance_notes_t notes;
     _Atomic uint64_t step[BPF_HOSTS_MAX]; /**< how far each is, for what a test needs in order */
     _Atomic uint64_t begun;
     _Atomic uint64_t strange; /**< how far the stranger may go, and is */

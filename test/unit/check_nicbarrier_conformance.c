@@ -76,6 +76,7 @@ static uint64_t node_completed(int i)
     const uint64_t completed = nicbarrier_shm_completed(&node.view[i]);
 
     UNIT_CHECK(nicbarrier_shm_done(&node.view[i], completed));
+    UNIT_CHECK(!nicbarrier_shm_done(&node.view[i], completed + 1));
     return completed;
 }
 
@@ -115,6 +116,9 @@ static void node_fail(int i)
     nicbarrier_shm_fail(&node.view[i]);
 }
 
+/** Microseconds; longer than a test may take: nobody sleeps on when its epoch is complete. */
+#define FOR_EVER (2 * UNIT_SECONDS * 1000000u)
+
 /** A member as a thread. */
 typedef struct runner {
     pthread_t thread;
@@ -133,14 +137,16 @@ static void *run_member(void *arg)
     for (uint64_t epoch = 1; epoch <= r->last; epoch++) {
         conformance_note(&notes, r->me, epoch);
         node_enter(r->me, epoch);
-        for (int k = 0; !nicbarrier_shm_done(s, epoch); k++) {
-            if (node.network)
-                led_progress(r->me);
-            if (k % 16 == 15)
-                nicbarrier_shm_sleep(s, epoch, 200);
+        while (node.network && r->me == 0 && nicbarrier_shm_arrived(s) < epoch)
+            nicbarrier_shm_sleep_for_node(s, epoch, FOR_EVER);
+        if (node.network)
+            led_progress(r->me);
+        for (int k = 0; !nicbarrier_shm_done(s, epoch); k++)
+            if (epoch % 2 == 0 || k % 16 == 15)
+                nicbarrier_shm_sleep(s, epoch, FOR_EVER);
             else
                 sched_yield();
-        }
+        nicbarrier_shm_depart(s);
         r->wrong |= !conformance_noted(&notes, node.n, epoch);
     }
     return NULL;
@@ -175,6 +181,43 @@ static const conformance_row_t shm_tree = {
 static const conformance_row_t shm_led = {
     .name = "shm, released by a leader", .begin = led_begin, .progress = led_progress, ON_A_NODE};
 
+static void *until_failed(void *arg)
+{
+    runner_t *r = arg;
+    nicbarrier_shm_t *s = &node.view[r->me];
+
+    nicbarrier_shm_enter(s, 1);
+    while (!nicbarrier_shm_done(s, 1) && !nicbarrier_shm_failed(s))
+        nicbarrier_shm_sleep(s, 1, FOR_EVER);
+    r->wrong = !nicbarrier_shm_failed(s);
+    return NULL;
+}
+
+/* The leader's connection is lost: who sleeps in the barrier gets to know. */
+START_TEST(sleepers_hear_of_failure)
+{
+    runner_t runner[3];
+
+    node_begin(4, 2, true);
+    for (int i = 0; i < 4; i++)
+        node_connect(i);
+    for (int i = 0; i < 3; i++) {
+        runner[i] = (runner_t){.me = i + 1};
+        ck_assert_int_eq(pthread_create(&runner[i].thread, NULL, until_failed, &runner[i]), 0);
+    }
+    nicbarrier_shm_enter(&node.view[0], 1);
+    while (atomic_load(&node.view[0].head->completion.sleepers) < 3)
+        sched_yield();
+    ck_assert(!nicbarrier_shm_failed(&node.view[1]));
+    nicbarrier_shm_fail(&node.view[0]);
+    for (int i = 0; i < 3; i++) {
+        pthread_join(runner[i].thread, NULL);
+        ck_assert(!runner[i].wrong);
+    }
+    node_end();
+}
+END_TEST
+
 /* ---- datagram ------------------------------------------------------------------------------- */
 
 static const conformance_row_t datagram = {
@@ -191,7 +234,7 @@ int main(void)
 {
     const conformance_row_t *const rows[] = {&shm_flat, &shm_tree, &shm_led, &datagram,
                                              &datagram_stepped};
-    Suite *suite = suite_create("nicbarrier_conformance");
+    Suite *suite = UNIT_SUITE("nicbarrier_conformance", UNIT_ONCE(sleepers_hear_of_failure));
 
     conformance_add(suite, rows, sizeof(rows) / sizeof(rows[0]));
     return unit_run_suite(suite);

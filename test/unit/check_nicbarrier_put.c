@@ -236,30 +236,6 @@ START_TEST(word_behind_another)
 }
 END_TEST
 
-/* The last member gives up, after it has entered, before that, or before it has connected: the puts
- * of the others arrive later. Or it has even completed the trial when it ends, and others, for whom
- * the agreement is over, enter the next epoch. */
-START_TEST(giving_up)
-{
-    begin_at_once(3);
-    connect_all(_i == 2 ? 2 : 3);
-    if (_i == 0 || _i == 3)
-        enter(2, 1);
-    enter(0, 1);
-    enter(1, 1);
-    if (_i == 3) {
-        drain();
-        ck_assert_uint_eq(here_completed(2), 1);
-        enter(0, 2);
-        enter(1, 2);
-    }
-    leave(2);
-    put_wire_drain();
-    leave_all();
-    put_end();
-}
-END_TEST
-
 /* ---- failures ------------------------------------------------------------------------------- */
 
 /* Member 0 loses its partner before a put, during it, or behind it, when all that it had to say has
@@ -395,19 +371,6 @@ START_TEST(lost_at_any_time)
 }
 END_TEST
 
-/* A process behind a member has died: all that look know it in the end. */
-START_TEST(death_behind)
-{
-    begin_random(_i);
-    here_fail(any(here.n));
-    all_hear();
-    for (int i = 0; i < here.n; i++)
-        ck_assert_uint_le(here_completed(i), least_entered());
-    leave_all();
-    put_end();
-}
-END_TEST
-
 /* UCX says nothing of a put that is under way to a partner that is lost: who leaves does not wait
  * for that. When UCX says it at last, the word is still there. */
 START_TEST(lost_in_silence)
@@ -512,10 +475,9 @@ int main(void)
 {
     const conformance_row_t *const row = &put;
     Suite *suite =
-        UNIT_SUITE("nicbarrier_put", UNIT_ONCE(come_and_go), UNIT_LOOP(giving_up, 0, 4),
-                   UNIT_ONCE(word_behind_another), UNIT_LOOP(lost_at_a_put, 0, 3),
-                   UNIT_LOOP(lost_in_good_order, 0, 2), UNIT_LOOP(lost_at_any_time, 0, 600),
-                   UNIT_LOOP(death_behind, 0, 200), UNIT_LOOP(lost_in_silence, 0, 2),
+        UNIT_SUITE("nicbarrier_put", UNIT_ONCE(come_and_go), UNIT_ONCE(word_behind_another),
+                   UNIT_LOOP(lost_at_a_put, 0, 3), UNIT_LOOP(lost_in_good_order, 0, 2),
+                   UNIT_LOOP(lost_at_any_time, 0, 600), UNIT_LOOP(lost_in_silence, 0, 2),
                    UNIT_ONCE(closed_in_flight), UNIT_ONCE(looked_after), UNIT_ONCE(failed_flags));
 
     conformance_add(suite, &row, 1);

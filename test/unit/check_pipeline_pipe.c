@@ -5,9 +5,6 @@
 /** @file Sender and receiver of a transfer against each other. */
 #include "common/pipeline/core/pipe.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "test/unit/unit.h"
@@ -365,76 +362,11 @@ START_TEST(no_room_for_an_element)
 }
 END_TEST
 
-/* ---- two threads ----------------------------------------------------------------------------- */
-
-enum { BIG_BUFFER = 4096, BIG_BUFFERS = 3, BIG_LEN = 3 << 20 };
-
-static struct {
-    onic_lease_t lease;
-    _Atomic uint64_t word[BIG_BUFFERS], acknowledged[BIG_BUFFERS];
-    unsigned char buffer[BIG_BUFFERS][BIG_BUFFER];
-} shared = {.lease = {(1 << BIG_BUFFERS) - 1, BIG_BUFFER}};
-
-static void *send_all(void *arg)
-{
-    onic_sender_t s;
-    onic_piece_t piece;
-    onic_schedule_t schedule;
-    onic_pipe_action_t action;
-
-    (void)arg;
-    onic_schedule_growing(&schedule, 300, 1.3, 1, BIG_BUFFER);
-    onic_sender_init(&s, BIG_LEN, &shared.lease, &schedule, 512, 1);
-    while ((action = onic_sender_next(
-                &s, atomic_load_explicit(&shared.acknowledged[s.buffer], memory_order_acquire),
-                &piece)) != ONIC_PIPE_DONE) {
-        UNIT_CHECK(action != ONIC_PIPE_FAILED);
-        if (action == ONIC_PIPE_WAIT) {
-            sched_yield();
-            continue;
-        }
-        for (uint32_t i = 0; i < piece.len; i++)
-            shared.buffer[piece.buffer][piece.offset + i] = byte_at(piece.pos + i);
-        const uint64_t word = onic_sender_filled(&s, &piece, piece.len);
-        atomic_store_explicit(&shared.word[piece.buffer], word, memory_order_release);
-    }
-    return NULL;
-}
-
-START_TEST(between_two_threads)
-{
-    onic_receiver_t r;
-    onic_piece_t piece;
-    onic_pipe_action_t action;
-    pthread_t sender;
-
-    onic_receiver_init(&r, BIG_LEN, &shared.lease);
-    UNIT_CHECK(pthread_create(&sender, NULL, send_all, NULL) == 0);
-    while ((action = onic_receiver_next(
-                &r, atomic_load_explicit(&shared.word[r.buffer], memory_order_acquire), &piece)) !=
-           ONIC_PIPE_DONE) {
-        UNIT_CHECK(action != ONIC_PIPE_FAILED);
-        if (action == ONIC_PIPE_WAIT) {
-            sched_yield();
-            continue;
-        }
-        for (uint32_t i = 0; i < piece.len; i++)
-            UNIT_CHECK(shared.buffer[piece.buffer][piece.offset + i] == byte_at(piece.pos + i));
-        const onic_consumed_t c = onic_receiver_taken(&r, &piece, piece.len);
-        if (c.acknowledge != 0)
-            atomic_store_explicit(&shared.acknowledged[piece.buffer], c.acknowledge,
-                                  memory_order_release);
-    }
-    UNIT_CHECK(pthread_join(sender, NULL) == 0);
-}
-END_TEST
-
 int main(void)
 {
     return UNIT_RUN("pipeline pipe", UNIT_LOOP(all_arrives, 0, 8),
                     UNIT_ONCE(once_round_needs_no_acknowledgement),
                     UNIT_ONCE(takes_blocks_as_they_come), UNIT_ONCE(sender_gives_up),
                     UNIT_ONCE(garbage_at_the_receiver), UNIT_ONCE(wrong_words_end_it),
-                    UNIT_ONCE(more_than_32_bits), UNIT_ONCE(no_room_for_an_element),
-                    UNIT_ONCE(between_two_threads));
+                    UNIT_ONCE(more_than_32_bits), UNIT_ONCE(no_room_for_an_element));
 }

@@ -251,28 +251,6 @@ static void several_outstanding(const conformance_row_t *row, int which)
     end();
 }
 
-/* A call may enter several epochs. */
-static void several_at_once(const conformance_row_t *row, int which)
-{
-    int order[CONFORMANCE_MEMBERS_MAX];
-
-    begin_connected(row, which);
-    for (int round = 0; round < 3; round++) {
-        shuffle(order);
-        for (int k = 0; k < group.n; k++) {
-            enter(order[k], group.entered[order[k]] + 1 + (uint64_t)below(OUTSTANDING));
-            pass_and_progress();
-        }
-        settle();
-    }
-    uint64_t last = 0;
-    for (int i = 0; i < group.n; i++)
-        last = group.entered[i] > last ? group.entered[i] : last;
-    enter_all(last);
-    settle();
-    end();
-}
-
 /* Who connects late gets what was said before. */
 static void late_members(const conformance_row_t *row, int which)
 {
@@ -296,8 +274,10 @@ static void late_members(const conformance_row_t *row, int which)
 }
 
 /* To enter an epoch again says nothing; nor does it to enter one before that. */
-static void enter_again(const conformance_row_t *row, int which, bool less)
+static void entered_again(const conformance_row_t *row, int which)
 {
+    const bool less = row->cannot[CONFORMANCE_BACKWARDS] == NULL;
+
     begin_connected(row, which);
     for (uint64_t epoch = 1; epoch <= 4; epoch++) {
         for (int i = 0; i < group.n; i++) {
@@ -306,21 +286,10 @@ static void enter_again(const conformance_row_t *row, int which, bool less)
             pass_and_progress();
         }
         settle();
-        const int i = below(group.n);
-        enter(i, less ? 1 + (uint64_t)below((int)epoch) : epoch);
+        enter(below(group.n), less ? 1 + (uint64_t)below((int)epoch) : epoch);
         idle();
     }
     end();
-}
-
-static void entered_again(const conformance_row_t *row, int which)
-{
-    enter_again(row, which, false);
-}
-
-static void entered_backwards(const conformance_row_t *row, int which)
-{
-    enter_again(row, which, true);
 }
 
 /* Who has completed the last epoch disconnects, and the others get to know what they must all the
@@ -463,10 +432,8 @@ static const struct {
 } tests[] = {
     {"nobody_before_all", nobody_before_all, -1},
     {"several_outstanding", several_outstanding, -1},
-    {"several_at_once", several_at_once, -1},
     {"late_members", late_members, CONFORMANCE_LATE},
     {"entered_again", entered_again, -1},
-    {"entered_backwards", entered_backwards, CONFORMANCE_BACKWARDS},
     {"leaving_early", leaving_early, -1},
     {"giving_up", giving_up, CONFORMANCE_ABANDON},
     {"failure_spreads", failure_spreads, CONFORMANCE_FAIL},

@@ -180,6 +180,8 @@ static void child(int me, int n, nicbarrier_schedule_kind_t schedule, int socket
     nicbarrier_datagram_config.stepper = members.to_host != NULL ? "bpf" : NULL;
     if (members.to_host != NULL)
         members.to_host(me);
+    /* Where it is gone soon, one has none from the beginning. */
+    added_stepper.absent |= added_stepper.ends_at != 0 && me == n - 1;
     EXPECT(engine->open(&settings, &why) == 0);
     serve(m, socket);
     _exit(0);
