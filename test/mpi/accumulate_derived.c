@@ -19,7 +19,7 @@
 #include "test/mpi/transfer.h"
 
 /** Of each target's window this much belongs to each origin. */
-#define SLOT   ((MPI_Aint)48 << 10)
+#define SLOT   ((MPI_Aint)192 << 10)
 #define ROUNDS 40
 
 /* ---- random shapes, everybody with everybody ---- */

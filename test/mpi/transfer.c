@@ -6,9 +6,8 @@
 
 #include <stdlib.h>
 
+#include "test/mpi/random_type.h"
 #include "test/mpi/typemap.h"
-
-#define MAX_BLOCKS 16
 
 tr_side_t tr_place(MPI_Datatype type, int count)
 {
@@ -56,207 +55,46 @@ static MPI_Datatype make_element(tr_element_t element, bool origin)
     return type;
 }
 
-static int divisor(tl_rng_t *rng, int n)
-{
-    int found = 1;
-    int64_t seen = 0;
-
-    for (int d = 1; d <= n && d <= 64; d++)
-        if (n % d == 0 && tl_range(rng, 0, seen++) == 0)
-            found = d;
-    return tl_range(rng, 0, 1) ? found : n / found;
-}
-
-/** Replaces *type by what was made of it. */
-static void become(MPI_Datatype *type, MPI_Datatype made)
-{
-    MPI_Type_free(type);
-    *type = made;
-}
-
-static MPI_Aint extent_of(MPI_Datatype type)
-{
-    MPI_Aint lb, extent;
-
-    MPI_Type_get_extent(type, &lb, &extent);
-    return extent;
-}
-
-static MPI_Datatype make_vector(tl_rng_t *rng, MPI_Datatype element, int n)
-{
-    int block = divisor(rng, n);
-    int stride = block + (int)tl_range(rng, 0, block > 64 ? 64 : block);
-    bool down = tl_range(rng, 0, 3) == 0;
-    MPI_Datatype type;
-
-    /* Open MPI takes a stride of -1 byte for none. */
-    down = down && stride * extent_of(element) != 1;
-    MPI_Type_vector(n / block, block, down ? -stride : stride, element, &type);
-    return type;
-}
-
-static MPI_Datatype make_hvector(tl_rng_t *rng, MPI_Datatype element, int n, bool overlap)
-{
-    int block = divisor(rng, n);
-    MPI_Aint least = block * extent_of(element);
-    MPI_Aint stride = least + 8 * (MPI_Aint)tl_range(rng, 0, 5);
-    MPI_Datatype type;
-
-    if (overlap && tl_range(rng, 0, 1))
-        stride = least / 2 / 8 * 8;
-    MPI_Type_create_hvector(n / block, block, stride, element, &type);
-    return type;
-}
-
-/** Blocks of different lengths, in ascending or descending order, with gaps of whole elements. */
-static MPI_Datatype make_indexed(tl_rng_t *rng, MPI_Datatype element, int n)
-{
-    int lengths[MAX_BLOCKS], places[MAX_BLOCKS], blocks = 0, at = 0;
-    bool descending = tl_range(rng, 0, 2) == 0;
-    MPI_Datatype type;
-
-    while (n > 0) {
-        int length = blocks == MAX_BLOCKS - 1 ? n : (int)tl_range(rng, 0, n < 40 ? n : 40);
-
-        lengths[blocks] = length;
-        at += (int)tl_range(rng, 0, 3);
-        places[blocks++] = descending ? -at - length : at;
-        at += length;
-        n -= length;
-    }
-    MPI_Type_indexed(blocks, lengths, places, element, &type);
-    return type;
-}
-
-static MPI_Datatype make_hindexed(tl_rng_t *rng, MPI_Datatype element, int n)
-{
-    MPI_Aint extent = extent_of(element);
-    int first = (int)tl_range(rng, 0, n);
-    int lengths[] = {first, n - first};
-    MPI_Aint places[] = {(MPI_Aint)(n - first) * extent + 48, 16};
-    MPI_Datatype type;
-
-    MPI_Type_create_hindexed(2, lengths, places, element, &type);
-    return type;
-}
-
-/** A box inside a larger array of two or three dimensions. */
-static MPI_Datatype make_subarray(tl_rng_t *rng, MPI_Datatype element, int n)
-{
-    int a = divisor(rng, n), b = divisor(rng, n / a);
-    int subsizes[] = {n / a / b, b, a}, sizes[3], starts[3];
-    bool fortran = tl_range(rng, 0, 1);
-    MPI_Datatype type;
-
-    for (int i = 0; i < 3; i++) {
-        starts[i] = (int)tl_range(rng, 0, 2);
-        sizes[i] = starts[i] + subsizes[i] + (int)tl_range(rng, 0, 1);
-    }
-    MPI_Type_create_subarray(3, sizes, subsizes, starts, fortran ? MPI_ORDER_FORTRAN : MPI_ORDER_C,
-                             element, &type);
-    return type;
-}
-
-/** Vectors of vectors: three levels of strides. */
-static MPI_Datatype make_nested(tl_rng_t *rng, MPI_Datatype element, int n)
-{
-    int outer = divisor(rng, n), inner = divisor(rng, n / outer);
-    MPI_Datatype line = make_vector(rng, element, n / outer / inner), plane, type;
-    MPI_Aint lb, extent;
-
-    MPI_Type_get_true_extent(line, &lb, &extent);
-    extent = (extent + TR_ALIGN - 1) / TR_ALIGN * TR_ALIGN;
-    MPI_Type_create_hvector(inner, 1, extent + 16, line, &plane);
-    MPI_Type_create_hvector(outer, 1, inner * (extent + 16) + 32, plane, &type);
-    MPI_Type_free(&line);
-    MPI_Type_free(&plane);
-    return type;
-}
-
-/** A struct of a plain run and a vector, with a lower bound below its data. */
-static MPI_Datatype make_struct(tl_rng_t *rng, MPI_Datatype element, int n)
-{
-    int first = (int)tl_range(rng, 0, n);
-    MPI_Datatype parts[] = {element, MPI_DATATYPE_NULL}, made, type;
-    int lengths[] = {first, n > first ? 1 : 0};
-    MPI_Aint places[] = {0, 0}, lb, extent;
-
-    parts[1] = make_vector(rng, element, n > first ? n - first : 1);
-    MPI_Type_get_true_extent(parts[1], &lb, &extent);
-    places[1] = ((first + 1) * extent_of(element) - lb + TR_ALIGN) / TR_ALIGN * TR_ALIGN;
-    MPI_Type_create_struct(2, lengths, places, parts, &made);
-    MPI_Type_get_true_extent(made, &lb, &extent);
-    MPI_Type_create_resized(made, lb - 16, (extent + 2 * TR_ALIGN) / TR_ALIGN * TR_ALIGN, &type);
-    MPI_Type_free(&made);
-    MPI_Type_free(&parts[1]);
-    return type;
-}
-
-/** One element with room after it: the stride comes from the count alone. */
-static MPI_Datatype make_padded(tl_rng_t *rng, MPI_Datatype element, int n)
-{
-    MPI_Datatype run, type;
-    MPI_Aint extent;
-
-    MPI_Type_contiguous(n, element, &run);
-    extent = n * extent_of(element) + 8 * (MPI_Aint)tl_range(rng, 0, 4);
-    MPI_Type_create_resized(run, 0, extent, &type);
-    MPI_Type_free(&run);
-    return type;
-}
-
-static MPI_Datatype make_one(tl_rng_t *rng, MPI_Datatype element, int n, bool overlap)
-{
-    switch (tl_range(rng, 0, 7)) {
-    case 0:
-        return make_vector(rng, element, n);
-    case 1:
-        return make_hvector(rng, element, n, overlap);
-    case 2:
-        return make_indexed(rng, element, n);
-    case 3:
-        return make_hindexed(rng, element, n);
-    case 4:
-        return make_subarray(rng, element, n);
-    case 5:
-        return make_nested(rng, element, n);
-    case 6:
-        return make_struct(rng, element, n);
-    default:
-        return make_padded(rng, element, n);
-    }
-}
-
-/**
- * With a count above 1 copies follow one another by the extent. Types whose data reach beyond
- * their bounds would then overlap themselves, so the extent is made to cover them.
- */
-static void make_repeatable(MPI_Datatype *type)
-{
-    MPI_Aint lb, extent, true_lb, true_extent;
-    MPI_Datatype made;
-
-    MPI_Type_get_extent(*type, &lb, &extent);
-    MPI_Type_get_true_extent(*type, &true_lb, &true_extent);
-    if (extent < true_extent) {
-        extent = (true_extent + TR_ALIGN - 1) / TR_ALIGN * TR_ALIGN;
-        MPI_Type_create_resized(*type, lb, extent, &made);
-        become(type, made);
-    }
-}
-
 tr_side_t tr_shape(tl_rng_t *rng, tr_element_t element, int n, unsigned flags)
 {
-    MPI_Datatype type = make_element(element, flags & TR_ORIGIN);
-    int count = n;
+    /* REACH: of repeated trees. */
+    enum { DEPTH = 4, REACH = 64 << 10 };
+    const unsigned wanted =
+        RANDOM_TYPE_NOT_EMPTY | (flags & TR_OVERLAP ? 0 : RANDOM_TYPE_NO_OVERLAP);
+    MPI_Datatype one = make_element(element, flags & TR_ORIGIN), tree, type;
+    MPI_Aint lb, extent, lo, hi;
+    int bytes, each;
 
-    if (n > 0 && tl_range(rng, 0, 5) > 0) {
-        count = tl_range(rng, 0, 1) ? 1 : divisor(rng, n);
-        become(&type, make_one(rng, type, n / count, flags & TR_OVERLAP));
-        make_repeatable(&type);
+    MPI_Type_commit(&one);
+    if (n == 0)
+        return tr_place(one, 0);
+    MPI_Type_get_extent(one, &lb, &extent);
+    MPI_Type_size(one, &each);
+    for (int depth = (int)tl_range(rng, 0, DEPTH);; depth--) {
+        tree = random_type(rng, depth, wanted, one, &lo, &hi);
+        MPI_Type_size(tree, &bytes);
+        if (bytes / each <= n)
+            break;
+        MPI_Type_free(&tree);
     }
+    MPI_Type_get_extent(tree, &lb, &lo);
+    const MPI_Aint room = 1 + (lo == 0 ? n : REACH / labs(lo)), most = n / (bytes / each);
+    const int trees = (int)(most < room ? most : room), rest = n - trees * (bytes / each);
+
+    if (rest == 0) {
+        MPI_Type_free(&one);
+        return tr_place(tree, trees);
+    }
+    /* What is left lies behind. */
+    random_type_span(tree, trees, &lo, &hi);
+    const int counts[] = {trees, rest};
+    const MPI_Aint places[] = {0, (hi + extent - 1) / extent * extent};
+    const MPI_Datatype parts[] = {tree, one};
+    MPI_Type_create_struct(2, counts, places, parts, &type);
     MPI_Type_commit(&type);
-    return tr_place(type, count);
+    MPI_Type_free(&tree);
+    MPI_Type_free(&one);
+    return tr_place(type, 1);
 }
 
 tr_side_t tr_strided(MPI_Aint bytes, MPI_Aint block, MPI_Aint stride)

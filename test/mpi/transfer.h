@@ -5,8 +5,7 @@
 /**
  * @file
  * The two sides of a transfer in a test: a datatype, a count, and where its data lie in a buffer;
- * makers of many shapes; and what a transfer should do, computed from MPI's definition
- * of the types (typemap.h).
+ * and what a transfer should do, computed from MPI's definition of the types (typemap.h).
  */
 #pragma once
 
@@ -55,7 +54,8 @@ MPI_Datatype tr_basic(tr_element_t element);
 /** Takes the type over, computes start and span. Any lower bound, extent and count. */
 tr_side_t tr_place(MPI_Datatype type, int count);
 
-/** A random shape of `n` (>= 0) elements. Equal element and n mean equal signature. */
+/** A random type (random_type.h) or several of `n` (>= 0) elements. Equal element and n mean equal
+ *  signature. */
 tr_side_t tr_shape(tl_rng_t *rng, tr_element_t element, int n, unsigned flags);
 
 /** `bytes` of MPI_BYTE in blocks that are `stride` bytes apart; block must divide bytes. */
