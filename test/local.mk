@@ -380,7 +380,6 @@ mpi_programs = \
 	test/mpi/barrier_stopped \
 	test/mpi/barrier_threads \
 	test/mpi/query \
-	test/mpi/big \
 	test/mpi/closed \
 	test/mpi/connection_lost \
 	test/mpi/counters \
