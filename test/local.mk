@@ -362,7 +362,6 @@ mpi_programs = \
 	test/mpi/atomicity \
 	test/mpi/barrier \
 	test/mpi/barrier_away \
-	test/mpi/barrier_churn \
 	test/mpi/barrier_computing \
 	test/mpi/barrier_unreachable \
 	test/mpi/barrier_cycles \

@@ -29,7 +29,8 @@ typedef struct update {
     tr_element_t element;
     int n, given; /**< elements at the target, and of the origin, which may be fewer */
     MPI_Op op;
-    bool fetch; /**< get_accumulate */
+    bool fetch;    /**< get_accumulate */
+    bool absolute; /**< addresses in the types: MPI_BOTTOM, and displacement 0 where dynamic */
     uint64_t seed;
     tr_side_t origin, result, target;
 } update_t;
@@ -70,6 +71,7 @@ static update_t plan(int round, int origin, int target)
 
     u.op = pick_op(&rng, u.element);
     u.fetch = tl_range(&rng, 0, 1);
+    u.absolute = tl_one_in(&rng, 3);
     u.seed = tl_random(&rng);
     u.n = (int)tl_range(&rng, 0, (int64_t)1 << tl_range(&rng, 0, 10));
     if (u.fetch && u.op == MPI_REPLACE && tl_range(&rng, 0, 1))
@@ -124,19 +126,45 @@ static void apply(const update_t *u, const void *sent, void *slot)
     free(inout);
 }
 
+/** One of the calls; each side has an address, a count and a type. */
+static void call(const tl_window_t *w, const update_t *u, int target, MPI_Aint disp, void *sent,
+                 void *result, const tr_side_t *o, const tr_side_t *r, const tr_side_t *t)
+{
+    if (u->fetch) {
+        TL_MPI(MPI_Get_accumulate(sent, o->count, o->type, result, r->count, r->type, target, disp,
+                                  t->count, t->type, u->op, w->win));
+    } else {
+        TL_MPI(MPI_Accumulate(sent, o->count, o->type, target, disp, t->count, t->type, u->op,
+                              w->win));
+    }
+}
+
+static tr_side_t at_address(const tr_side_t *side, MPI_Aint address)
+{
+    return (tr_side_t){.type = tr_at_address(side, address), .count = 1};
+}
+
 static void issue(const tl_window_t *w, const update_t *u, int target, unsigned char *sent,
                   unsigned char *result)
 {
-    const tr_side_t *o = &u->origin, *r = &u->result, *t = &u->target;
-    MPI_Aint disp = tl_disp(w, target, w->rank * SLOT + t->start);
+    const MPI_Aint disp = tl_disp(w, target, w->rank * SLOT + u->target.start);
+    const bool dynamic = w->kind == TL_DYNAMIC;
+    MPI_Aint from, to;
 
-    if (u->fetch) {
-        TL_MPI(MPI_Get_accumulate(sent + o->start, o->count, o->type, result + r->start, r->count,
-                                  r->type, target, disp, t->count, t->type, u->op, w->win));
-    } else {
-        TL_MPI(MPI_Accumulate(sent + o->start, o->count, o->type, target, disp, t->count, t->type,
-                              u->op, w->win));
+    sent += u->origin.start;
+    result += u->result.start;
+    if (!u->absolute) {
+        call(w, u, target, disp, sent, result, &u->origin, &u->result, &u->target);
+        return;
     }
+    MPI_Get_address(sent, &from);
+    MPI_Get_address(result, &to);
+    tr_side_t o = at_address(&u->origin, from), r = at_address(&u->result, to),
+              t = at_address(&u->target, dynamic ? disp : 0);
+    call(w, u, target, dynamic ? 0 : disp, MPI_BOTTOM, MPI_BOTTOM, &o, &r, &t);
+    tr_free(&o);
+    tr_free(&r);
+    tr_free(&t);
 }
 
 /** Old values are in the result buffer and nothing else of it changed. */

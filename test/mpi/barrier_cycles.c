@@ -6,19 +6,28 @@
 /* engines: auto put2 datagram lossy */
 /**
  * @file
- * Communicators are made and freed, most without a barrier, others with an engine of their own, and
- * others whose nonblocking barriers are outstanding when they are freed: memory, descriptors,
- * mappings and names of shared memory are afterwards what they were. barrier_churn is about those
- * whose peers are still in a barrier.
+ * Communicators are made and freed, most without a barrier, others with an engine of their own,
+ * others whose nonblocking barriers are outstanding when they are freed, and others while peers are
+ * still in a barrier: memory, descriptors, mappings and names of shared memory are afterwards what
+ * they were.
  *
  * -n 33 makes 99,000 without a barrier.
  */
 #include "test/mpi/meet.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { BARE = 1500, ENGINES = 120, OUTSTANDING = 5, BATCH = 60, LEFT_BYTES = 8 << 10 };
+enum {
+    BARE = 1500,
+    ENGINES = 120,
+    OUTSTANDING = 5,
+    CHURN = 4000,
+    EVERY = 20,
+    BATCH = 60,
+    LEFT_BYTES = 8 << 10
+};
 
 /** What a process holds. */
 typedef struct held {
@@ -64,6 +73,30 @@ static void outstanding(void)
     TL_MPI(MPI_Waitall(OUTSTANDING, requests, MPI_STATUSES_IGNORE));
 }
 
+/** Some with few barriers, some with enough for an engine, and at other moments on each rank. */
+static void churn(void)
+{
+    static tl_rng_t rng;
+    static int i;
+    const bool engine = i % EVERY == 0;
+    MPI_Comm comm;
+    if (i == 0)
+        rng = tl_rng(tl_seed(), (uint64_t)tl_rank());
+    if (i++ % 2 == 0)
+        TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    else
+        TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, 0, -tl_rank(), &comm));
+    for (int k = 0; k < (engine ? 12 : 2); k++)
+        TL_MPI(MPI_Barrier(comm));
+    if (engine) {
+        MPI_Request request;
+        TL_MPI(MPI_Ibarrier(comm, &request));
+        TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        meet_delay(&rng, 20);
+    }
+    TL_MPI(MPI_Comm_free(&comm));
+}
+
 /** Makes `n` of a kind, the first fifth of them before anything is counted. */
 static void cycles(const char *what, void (*one)(void), int n)
 {
@@ -103,6 +136,9 @@ int main(int argc, char **argv)
     cycles("without a barrier", bare, (tl_slow() ? BARE / 5 : BARE) * tl_factor());
     cycles("with an engine", with_engine, tl_slow() ? ENGINES / 4 : ENGINES);
     cycles("outstanding", outstanding, tl_slow() ? ENGINES / 4 : ENGINES);
+    /* Of lost packets each takes a millisecond. */
+    cycles("while peers are in a barrier", churn,
+           tl_slow() || getenv("OMPI_MCA_coll_nicbarrier_drop") != NULL ? CHURN / 2 : CHURN);
     meet_check_engine(ENGINES / 4 * 2);
     if (meet_engine() != NULL) {
         /* That of MPI_COMM_WORLD is the only one, if it had barriers enough. */

@@ -185,20 +185,10 @@ static unsigned char *origin_buffer(const exchange_op_t *op)
     return buffer;
 }
 
-/** A type that holds the address of its data; its count is 1. */
-static MPI_Datatype at_address(const tr_side_t *side, MPI_Aint address)
-{
-    MPI_Datatype type;
-
-    MPI_Type_create_struct(1, &side->count, &address, &side->type, &type);
-    MPI_Type_commit(&type);
-    return type;
-}
-
 /** The side as one element of a struct. */
 static void wrap(tr_side_t *side)
 {
-    MPI_Datatype type = at_address(side, 0);
+    MPI_Datatype type = tr_at_address(side, 0);
 
     tr_free(side);
     side->type = type;
@@ -245,9 +235,9 @@ static void issue(const tl_window_t *w, const exchange_op_t *op, int target, MPI
     MPI_Aint address;
 
     MPI_Get_address(buffer + o->start, &address);
-    origin_type = at_address(o, address);
+    origin_type = tr_at_address(o, address);
     if (w->kind == TL_DYNAMIC) {
-        target_type = at_address(t, disp);
+        target_type = tr_at_address(t, disp);
         transfer(w, op, MPI_BOTTOM, 1, origin_type, target, 0, 1, target_type);
         MPI_Type_free(&target_type);
     } else {

@@ -248,6 +248,9 @@ static void begin(operation_t *o, const layout_t *l, MPI_Op op)
                               at(o->target, (MPI_Aint)o->first * o->size), window->win);
 
     g.compare = o->compare;
+    /* The value to compare with may lie where the result goes. */
+    if (o->call == RMA_COMPARE_AND_SWAP && one_in(2))
+        g.compare = memcpy(o->result, o->compare, (size_t)o->size);
     g.op = op;
     if (!rma_is_single(o->call)) {
         g.n = l->count;

@@ -84,10 +84,13 @@ static void there_and_back(const worker_t *me, int target, int round, long *data
 
 /* ---- each thread a window ---- */
 
+/** Makes it, too: the first windows of a process, which open the transport, are made by all threads
+ * at once. */
 static void *own_window(void *arg)
 {
-    const worker_t *me = arg;
-    const tl_window_t *w = me->w;
+    const worker_t *given = arg;
+    tl_window_t made = make_longs(given->w->kind, LONGS, given->w->comm), *w = &made;
+    const worker_t worker = {w, given->thread, 0}, *me = &worker;
     long *data = tl_alloc(LONGS * sizeof(long)), *back = tl_alloc(LONGS * sizeof(long));
 
     for (int round = 0; round < ROUNDS; round++) {
@@ -103,6 +106,7 @@ static void *own_window(void *arg)
     }
     free(back);
     free(data);
+    tl_win_free(w);
     return NULL;
 }
 
@@ -112,12 +116,15 @@ static void test_own_windows(tl_kind_t kind)
     worker_t workers[THREADS];
 
     for (int i = 0; i < THREADS; i++) {
-        windows[i] = make_longs(kind, LONGS, MPI_COMM_WORLD);
+        windows[i].kind = kind;
+        MPI_Comm_dup(MPI_COMM_WORLD, &windows[i].comm);
+        /* Errors come back from the calls. */
+        MPI_Comm_set_errhandler(windows[i].comm, MPI_ERRORS_RETURN);
         workers[i] = (worker_t){&windows[i], i, 0};
     }
     run_threads(own_window, workers);
     for (int i = 0; i < THREADS; i++)
-        tl_win_free(&windows[i]);
+        MPI_Comm_free(&windows[i].comm);
 }
 
 /* ---- all threads on one window ---- */

@@ -118,6 +118,15 @@ tr_side_t tr_plain(MPI_Datatype basic, int n)
     return tr_place(type, n);
 }
 
+MPI_Datatype tr_at_address(const tr_side_t *side, MPI_Aint address)
+{
+    MPI_Datatype type;
+
+    MPI_Type_create_struct(1, &side->count, &address, &side->type, &type);
+    MPI_Type_commit(&type);
+    return type;
+}
+
 void tr_free(tr_side_t *side)
 {
     MPI_Type_free(&side->type);

@@ -64,6 +64,10 @@ tr_side_t tr_strided(MPI_Aint bytes, MPI_Aint block, MPI_Aint stride);
 /** `n` elements of a predefined type behind each other. */
 tr_side_t tr_plain(MPI_Datatype basic, int n);
 
+/** A type that holds the address of its data, for MPI_BOTTOM; its count is 1. The caller frees it.
+ */
+MPI_Datatype tr_at_address(const tr_side_t *side, MPI_Aint address);
+
 /** Frees the type. */
 void tr_free(tr_side_t *side);
 
