@@ -174,8 +174,6 @@ int nicbarrier_params_check(const mca_base_component_t *c)
     for (int i = 0; (p = nicbarrier_param(i)) != NULL; i++)
         if (!onic_param_check(p, HELP_FILE))
             return OMPI_ERR_BAD_PARAM;
-    for (int i = 0; nicbarrier_params_wanted() && (p = nicbarrier_param(i)) != NULL; i++)
-        onic_param_say_absent(p, HELP_FILE);
     return OMPI_SUCCESS;
 }
 

@@ -277,24 +277,7 @@ bool onic_param_check(const onic_param_t *p, const char *help_file)
         return check_word(p, help_file);
     if (p->text != NULL && *p->text != NULL && (*p->text)[0] == '\0')
         *p->text = NULL;
-    if (p->valid == NULL || *p->text == NULL || p->valid(*p->text))
-        return true;
-    onic_help(help_file, p->topic, p->name, *p->text);
-    return false;
-}
-
-void onic_param_say_absent(const onic_param_t *p, const char *help_file)
-{
-    char path[512];
-
-    if (p->directory == NULL || *p->text == NULL)
-        return;
-    for (const char *at = *p->text; *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
-        snprintf(path, sizeof(path), "%s/%.*s", p->directory, (int)strcspn(at, ",:"), at);
-        if (access(path, F_OK) == 0)
-            return;
-    }
-    onic_help(help_file, "not-here", p->name, *p->text, opal_process_info.nodename, p->directory);
+    return true;
 }
 
 /** All that were registered; the same again where a component is opened again. */

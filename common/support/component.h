@@ -17,12 +17,9 @@
  * is given that is no number of the range; suffixes k, m and g are powers of 1024. */
 ONIC_EXPORT void onic_param_register(const mca_base_component_t *c, const onic_param_t *p);
 
-/** True if a word of the list, or a valid text, was given. False after a text of a help file:
- *  "bad-word", or the parameter's topic. Also sets a number that is a size. */
+/** True if a word of the list was given, or where there is no list. False after the text "bad-word"
+ *  of a help file. Also sets a number that is a size. */
 ONIC_EXPORT bool onic_param_check(const onic_param_t *p, const char *help_file);
-
-/** Prints the text "not-here" of a help file if none of a list of names is there. */
-ONIC_EXPORT void onic_param_say_absent(const onic_param_t *p, const char *help_file);
 
 /** Checks that each number of the component was given within its range, and each switch as a truth
  *  value. OMPI_SUCCESS, or OMPI_ERR_BAD_PARAM after the text "bad-number" or "bad-switch" of a help

@@ -17,17 +17,13 @@ typedef struct onic_param {
     int min, max;     /**< of a number */
     size_t *size;     /**< or a number, in units of 1 << shift of those given: */
     unsigned shift;
-    int value;                       /**< the default, then what was given; the table can change */
-    const char *const *words;        /**< the words, ended by NULL; NULL: this is no word */
-    const char *former, *latter;     /**< what one of them was called before, and that one */
-    bool *flag;                      /**< a switch, */
-    bool on;                         /**< and its default */
-    const char **text;               /**< the text or word; NULL where it is empty */
-    const char *initial;             /**< the text's default; of a word its first one */
-    bool (*valid)(const char *text); /**< of texts; NULL: anything */
-    const char *topic;               /**< of the help text about one that is not */
-    const char *directory;           /**< of a list of names, as "mlx5_0:1,mlx5_1:2": where they are
-                                          files; NULL: nowhere */
+    int value;                   /**< the default, then what was given; the table can change */
+    const char *const *words;    /**< the words, ended by NULL; NULL: this is no word */
+    const char *former, *latter; /**< what one of them was called before, and that one */
+    bool *flag;                  /**< a switch, */
+    bool on;                     /**< and its default */
+    const char **text;           /**< the text or word; NULL where it is empty */
+    const char *initial;         /**< the text's default; of a word its first one */
 } onic_param_t;
 
 /** Rows of a component whose values are members of `of`, which have the names of parameters. */

@@ -156,9 +156,6 @@ int nicstride_params_check(const mca_base_component_t *c)
         for (const onic_param_t *p = params_of(m); p->name != NULL; p++)
             if (!onic_param_check(p, NICSTRIDE_HELP_FILE))
                 return OMPI_ERR_BAD_PARAM;
-    for (int m = 0; m < NICSTRIDE_METHOD_LAST && nicstride_wanted(); m++)
-        for (const onic_param_t *p = params_of(m); p->name != NULL; p++)
-            onic_param_say_absent(p, NICSTRIDE_HELP_FILE);
     return set_table();
 }
 

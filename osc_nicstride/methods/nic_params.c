@@ -4,7 +4,6 @@
  */
 #include "osc_nicstride/methods/nic_params.h"
 
-#include "common/transport/ucx/adapters.h"
 #include "common/transport/verbs/rc_terms.h"
 
 nicstride_nic_params_t nicstride_nic_params;
@@ -26,14 +25,6 @@ onic_param_t nicstride_nic_rows[] = {
      .value = 1024,
      .min = 1,
      .max = 1 << 20},
-    {.name = "nic_device",
-     .help = "Verbs devices that method nic may use: a list of name, name:port or name:port:index, "
-             "index being that of an address of an Ethernet port. The first that fits any counts; "
-             "empty takes the best port that is active",
-     .text = &nicstride_nic_params.device,
-     .valid = onic_verbs_filter_valid,
-     .topic = "bad-nic-device",
-     .directory = ONIC_ADAPTERS},
     {.name = NULL},
 };
 

@@ -12,8 +12,7 @@
 
 typedef struct nicstride_nic_params {
     size_t connections;
-    size_t memory;      /**< most bytes of users' memory that are registered */
-    const char *device; /**< NULL: any */
+    size_t memory; /**< most bytes of users' memory that are registered */
 } nicstride_nic_params_t;
 
 extern nicstride_nic_params_t nicstride_nic_params;

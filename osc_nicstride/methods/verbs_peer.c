@@ -47,7 +47,6 @@ static void lost(void *owner, const char *why)
 static bool open_adapter(void)
 {
     const onic_link_t *link = &nicstride_component.links.adapter;
-    const char *device = nicstride_nic_params.device;
     const onic_rc_spec_t spec = {.connections = (unsigned)nicstride_nic_params.connections,
                                  .window = (unsigned)link->window,
                                  .batch = (unsigned)link->batch,
@@ -58,8 +57,7 @@ static bool open_adapter(void)
 
     if (!tried) {
         tried = true;
-        if (onic_rc_open(&nicstride_nic_adapter, device != NULL ? device : "", &spec,
-                         &nicstride_nic_counts, lost, &why) != 0 &&
+        if (onic_rc_open(&nicstride_nic_adapter, &spec, &nicstride_nic_counts, lost, &why) != 0 &&
             nicstride_forced() == ME)
             onic_say_once("osc_nicstride: method nic cannot be used: %s", why.text);
     }

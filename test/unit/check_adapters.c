@@ -60,6 +60,14 @@ START_TEST(lists_of_devices)
     ck_assert(!onic_devices_have("^eth0,mlx5_1", "mlx5_1"));
     ck_assert(!onic_devices_have("^mlx5_1,mlx5_0:2", "mlx5_1"));
     ck_assert(onic_devices_have("^mlx5_0,mlx5_2:2", "mlx5_1"));
+    for (unsigned port = 1; port < 3; port++) {
+        ck_assert(onic_devices_have_port(NULL, "mlx5_1", port));
+        ck_assert(onic_devices_have_port("eth0,mlx5_1", "mlx5_1", port));
+        ck_assert(onic_devices_have_port("eth0,mlx5_1:1", "mlx5_1", port) == (port == 1));
+        ck_assert(onic_devices_have_port("^eth0,mlx5_1:1", "mlx5_1", port) == (port != 1));
+        ck_assert(!onic_devices_have_port("^mlx5_1", "mlx5_1", port));
+        ck_assert(!onic_devices_have_port("mlx5_1:11,mlx5_11:1", "mlx5_1", port));
+    }
 }
 END_TEST
 

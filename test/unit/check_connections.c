@@ -52,7 +52,7 @@ static void open_adapter(void)
     lib_reset(1);
     lost = closed = ended = failed = 0;
     memset(&counts, 0, sizeof(counts));
-    ck_assert_int_eq(onic_rc_open(&adapter, "", &spec, &counts, on_lost, &why), 0);
+    ck_assert_int_eq(onic_rc_open(&adapter, &spec, &counts, on_lost, &why), 0);
 }
 
 /** As two processes would, that tell each other. */
@@ -290,7 +290,7 @@ START_TEST(small_adapters)
     /* Fewer pieces for a read. */
     lib_reset(1);
     lib.sge_read = 2;
-    ck_assert_int_eq(onic_rc_open(&adapter, "", &spec, &counts, on_lost, &why), 0);
+    ck_assert_int_eq(onic_rc_open(&adapter, &spec, &counts, on_lost, &why), 0);
     ck_assert(connect_as(1, &c));
     ck_assert_uint_eq(c->limits.pieces, 2);
     onic_rc_close(&adapter);

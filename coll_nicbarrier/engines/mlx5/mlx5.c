@@ -19,7 +19,6 @@ static int mlx5_score(void)
 #include <string.h>
 
 #include "coll_nicbarrier/engines/mlx5/state.h"
-#include "common/transport/ucx/adapters.h"
 
 /** A group that is left keeps its connections until this many others have been left after it: a
  *  partner may not know yet that its last write has arrived. */
@@ -31,7 +30,6 @@ static nicbarrier_net_t *nets; /**< groups that are connected or leaving, newest
 
 /* ---- parameters ----------------------------------------------------------------------------- */
 
-static const char *device;
 static int prepost = 8;
 
 static const nicbarrier_param_t params[] = {
@@ -40,15 +38,6 @@ static const nicbarrier_param_t params[] = {
      .number = &prepost,
      .min = 1,
      .max = 256},
-    {.name = "mlx5_device",
-     .help = "Engine mlx5: the verbs devices that may be used, as a list of name[:port[:index of "
-             "its address]], of which the first counts that is there and active, as in "
-             "mlx5_0:1,mlx5_1; empty takes InfiniBand before Ethernet, then the fastest, and of "
-             "Ethernet's addresses one of RoCE 2 and IPv4. May differ between ranks",
-     .text = &device,
-     .valid = onic_verbs_filter_valid,
-     .topic = "bad-device",
-     .directory = ONIC_ADAPTERS},
     {.name = NULL},
 };
 
@@ -84,7 +73,7 @@ static int mlx5_open(const nicbarrier_engine_settings_t *settings, nicbarrier_re
     struct ibv_context *context;
     const char *obstacle;
 
-    if (onic_verbs_port_open(&mlx5.port, device != NULL ? device : "", &reason) != 0)
+    if (onic_verbs_port_open(&mlx5.port, &reason) != 0)
         return nicbarrier_reason(why, "%.199s", reason.text);
     memset(&attr, 0, sizeof(attr));
     context = mlx5.port.context;

@@ -62,6 +62,16 @@ bool onic_devices_have(const char *list, const char *name)
     return onic_tls_are_free(list) || names(list + excludes, name, ",:") != excludes;
 }
 
+bool onic_devices_have_port(const char *list, const char *device, unsigned port)
+{
+    const bool excludes = list != NULL && *list == '^';
+    char name[NAME_MAX + 16];
+
+    snprintf(name, sizeof(name), "%s:%u", device, port);
+    return onic_tls_are_free(list) ||
+           (names(list + excludes, device, ",") || names(list + excludes, name, ",")) != excludes;
+}
+
 /* ---- adapters ------------------------------------------------------------------------------ */
 
 static bool is_active(const char *state_file)

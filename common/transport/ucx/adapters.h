@@ -31,6 +31,9 @@ bool onic_tls_have(onic_tls_t kind, const char *list);
 /** True if a list of devices lets UCX use this one ("mlx5_0"). */
 bool onic_devices_have(const char *list, const char *name);
 
+/** The same for one of its ports, from 1 on: the list may name it ("mlx5_0:1") or the device. */
+ONIC_EXPORT bool onic_devices_have_port(const char *list, const char *device, unsigned port);
+
 /** Where the kernel shows its adapters. */
 #define ONIC_ADAPTERS "/sys/class/infiniband"
 

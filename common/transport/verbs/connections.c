@@ -42,14 +42,14 @@ static const char *make_all(onic_rc_adapter_t *a)
     return a->completions != NULL ? NULL : "a completion queue";
 }
 
-int onic_rc_open(onic_rc_adapter_t *a, const char *filter, const onic_rc_spec_t *spec,
-                 onic_rdma_counts_t *counts, onic_rc_lost_fn_t lost, onic_verbs_reason_t *why)
+int onic_rc_open(onic_rc_adapter_t *a, const onic_rc_spec_t *spec, onic_rdma_counts_t *counts,
+                 onic_rc_lost_fn_t lost, onic_verbs_reason_t *why)
 {
     memset(a, 0, sizeof(*a));
     a->spec = *spec;
     a->counts = counts;
     a->lost = lost;
-    if (onic_verbs_port_open(&a->port, filter, why) != 0)
+    if (onic_verbs_port_open(&a->port, why) != 0)
         return -1;
     errno = 0;
     const char *obstacle = onic_rc_survey(a) != 0 ? "its limits" : make_all(a);

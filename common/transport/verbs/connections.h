@@ -84,9 +84,8 @@ struct onic_rc_adapter {
     onic_rc_lost_fn_t lost;
 };
 
-/** Opens an adapter, which adds to `counts`. 0, or -1 and the reason; then nothing is open. The
- *  filter is valid. */
-ONIC_EXPORT int onic_rc_open(onic_rc_adapter_t *a, const char *filter, const onic_rc_spec_t *spec,
+/** Opens an adapter, which adds to `counts`. 0, or -1 and the reason; then nothing is open. */
+ONIC_EXPORT int onic_rc_open(onic_rc_adapter_t *a, const onic_rc_spec_t *spec,
                              onic_rdma_counts_t *counts, onic_rc_lost_fn_t lost,
                              onic_verbs_reason_t *why);
 

@@ -8,8 +8,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/transport/ucx/adapters.h"
 #include "common/transport/verbs/verbs.h"
 
 /** Ports, and addresses of a port, that are looked at. */
@@ -24,9 +26,11 @@ typedef struct survey {
     int n;
 } survey_t;
 
-/** All ports of a device that are active; where there are any it stays open. */
-static void survey_ports(survey_t *s, struct ibv_device *device)
+/** All ports of a device that are active and that the list has; where there are any the device
+ *  stays open. */
+static void survey_ports(survey_t *s, struct ibv_device *device, const char *list)
 {
+    const char *name = ibv_get_device_name(device);
     struct ibv_context *context = ibv_open_device(device);
     struct ibv_device_attr attr;
     struct ibv_port_attr port;
@@ -34,12 +38,13 @@ static void survey_ports(survey_t *s, struct ibv_device *device)
     const int n = context != NULL && ibv_query_device(context, &attr) == 0 ? attr.phys_port_cnt : 0;
     for (int i = 1; i <= n && s->n < PORTS; i++) {
         memset(&port, 0, sizeof(port));
-        if (ibv_query_port(context, (uint8_t)i, &port) != 0 || port.state != IBV_PORT_ACTIVE)
+        if (!onic_devices_have_port(list, name, (unsigned)i) ||
+            ibv_query_port(context, (uint8_t)i, &port) != 0 || port.state != IBV_PORT_ACTIVE)
             continue;
         s->context[s->n] = context;
-        s->seen[s->n++] = (onic_verbs_seen_t){
-            ibv_get_device_name(device), (uint8_t)i, port.link_layer != IBV_LINK_LAYER_ETHERNET,
-            onic_verbs_rate(port.active_speed, port.active_width)};
+        s->seen[s->n++] =
+            (onic_verbs_seen_t){(uint8_t)i, port.link_layer != IBV_LINK_LAYER_ETHERNET,
+                                onic_verbs_rate(port.active_speed, port.active_width)};
     }
     if (context != NULL && s->n == before)
         ibv_close_device(context);
@@ -55,14 +60,16 @@ static void close_others(const survey_t *s, const struct ibv_context *used)
 
 /* ---- its address ----------------------------------------------------------------------------- */
 
-/** The address of an Ethernet port. */
-static bool find_gid(onic_verbs_port_t *port, int index)
+/** The address of an Ethernet port: the one that UCX is told to use, or the best. */
+static bool find_gid(onic_verbs_port_t *port)
 {
+    const char *text = getenv("UCX_IB_GID_INDEX");
+    const bool given = text != NULL && *text >= '0' && *text <= '9';
+    const int first = given ? atoi(text) : 0, end = given ? first + 1 : GIDS;
     static const uint8_t links[] = {
         [IBV_GID_TYPE_ROCE_V1] = ONIC_VERBS_ROCE1, [IBV_GID_TYPE_ROCE_V2] = ONIC_VERBS_ROCE2};
     onic_verbs_gid_t gids[GIDS];
     struct ibv_gid_entry entry;
-    const int first = index < 0 ? 0 : index, end = index < 0 ? GIDS : index + 1;
     int n = 0, at[GIDS];
     for (int i = first; i < end; i++) {
         if (ibv_query_gid_ex(port->context, port->number, (uint32_t)i, &entry, 0) == 0 &&
@@ -106,26 +113,26 @@ static int say(onic_verbs_reason_t *why, const onic_verbs_port_t *port, const ch
 }
 
 /** Takes the best of the ports that were seen. */
-static int choose_port(onic_verbs_port_t *port, const survey_t *s, const char *filter,
+static int choose_port(onic_verbs_port_t *port, const survey_t *s, const char *list,
                        onic_verbs_reason_t *why)
 {
-    int index;
-    const int best = onic_verbs_choose(s->seen, s->n, filter, &index);
+    const int best = onic_verbs_choose(s->seen, s->n);
     if (best < 0) {
         snprintf(why->text, sizeof(why->text), "verbs: no device%s%s has a port that is active",
-                 *filter != '\0' ? " that fits " : "", filter);
+                 list != NULL ? " of UCX_NET_DEVICES=" : "", list != NULL ? list : "");
         return -1;
     }
     port->context = s->context[best];
     port->number = s->seen[best].port;
-    if (!(s->seen[best].infiniband ? find_lid(port) : find_gid(port, index)))
+    if (!(s->seen[best].infiniband ? find_lid(port) : find_gid(port)))
         return say(why, port, "address");
     port->pd = ibv_alloc_pd(port->context);
     return port->pd == NULL ? say(why, port, "protection domain") : 0;
 }
 
-int onic_verbs_port_open(onic_verbs_port_t *port, const char *filter, onic_verbs_reason_t *why)
+int onic_verbs_port_open(onic_verbs_port_t *port, onic_verbs_reason_t *why)
 {
+    const char *list = getenv("UCX_NET_DEVICES");
     struct ibv_device **devices = ibv_get_device_list(NULL);
     survey_t s = {.n = 0};
     memset(port, 0, sizeof(*port));
@@ -135,10 +142,9 @@ int onic_verbs_port_open(onic_verbs_port_t *port, const char *filter, onic_verbs
         return -1;
     }
     for (int i = 0; devices[i] != NULL && s.n < PORTS; i++)
-        if (devices[i]->transport_type == IBV_TRANSPORT_IB &&
-            onic_verbs_device_wanted(filter, ibv_get_device_name(devices[i])))
-            survey_ports(&s, devices[i]);
-    const int rc = choose_port(port, &s, filter, why);
+        if (devices[i]->transport_type == IBV_TRANSPORT_IB)
+            survey_ports(&s, devices[i], list);
+    const int rc = choose_port(port, &s, list, why);
     close_others(&s, port->context);
     ibv_free_device_list(devices);
     if (rc != 0)

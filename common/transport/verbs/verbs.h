@@ -41,12 +41,12 @@ typedef struct onic_verbs_port {
     onic_verbs_address_t mine; /**< without a queue pair */
 } onic_verbs_port_t;
 
-/** Chooses a port that is active and finds its address.
+/** Chooses a port that is active and finds its address. What UCX is told holds here, too: by
+ *  UCX_NET_DEVICES ("mlx5_0:1", "mlx5_0", "^mlx5_1:1") which ports may be used, and by
+ *  UCX_IB_GID_INDEX which of an Ethernet port's addresses.
  *
- *  @param filter  valid (onic_verbs_filter_valid); empty: any
  *  @return 0, or -1 and the reason; then nothing is open */
-ONIC_EXPORT int onic_verbs_port_open(onic_verbs_port_t *port, const char *filter,
-                                     onic_verbs_reason_t *why);
+ONIC_EXPORT int onic_verbs_port_open(onic_verbs_port_t *port, onic_verbs_reason_t *why);
 
 /** Queues on it are closed already. Does nothing where it is not open. */
 ONIC_EXPORT void onic_verbs_port_close(onic_verbs_port_t *port);

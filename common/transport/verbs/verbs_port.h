@@ -41,7 +41,6 @@ ONIC_EXPORT const char *onic_verbs_obstacle(const onic_verbs_address_t *mine,
 
 /** A port that is active. */
 typedef struct onic_verbs_seen {
-    const char *device;
     uint8_t port;
     bool infiniband; /**< the other link is Ethernet */
     uint32_t rate;   /**< tenths of Gbit/s; 0 where not known */
@@ -51,22 +50,10 @@ typedef struct onic_verbs_seen {
  *  @return tenths of Gbit/s, 0 for numbers without a known meaning */
 ONIC_EXPORT uint32_t onic_verbs_rate(unsigned speed, unsigned width);
 
-/** True if the filter is a valid list. Its items are separated by commas: the name of a device, of
- *  a port (name:port, port 1 .. 255), of one of its addresses (name:port:index, index 0 .. 255).
- *  Empty: all. */
-ONIC_EXPORT bool onic_verbs_filter_valid(const char *filter);
-
-/** True if the filter, which is valid, may want a port of this device. */
-ONIC_EXPORT bool onic_verbs_device_wanted(const char *filter, const char *device);
-
-/** The port to use. The first item of the filter that fits any decides; of those that fit it the
- *  best is taken: InfiniBand before Ethernet, then the fastest, then the first.
+/** The port to use: InfiniBand before Ethernet, then the fastest, then the first.
  *
- *  @param filter   valid
- *  @param index_p  the address of the port that the filter names, or -1
  *  @return which of the `n`, or -1 */
-ONIC_EXPORT int onic_verbs_choose(const onic_verbs_seen_t *seen, int n, const char *filter,
-                                  int *index_p);
+ONIC_EXPORT int onic_verbs_choose(const onic_verbs_seen_t *seen, int n);
 
 /** An address of an Ethernet port. */
 typedef struct onic_verbs_gid {
