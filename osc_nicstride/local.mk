@@ -60,6 +60,7 @@ osc_nicstride_libnicstride_methods_la_SOURCES = \
 	osc_nicstride/window/control.c \
 	osc_nicstride/window/hold.c \
 	osc_nicstride/window/op.c \
+	osc_nicstride/window/module.c \
 	osc_nicstride/window/peer.c \
 	osc_nicstride/window/state.c
 osc_nicstride_libnicstride_methods_la_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags) -D_GNU_SOURCE

@@ -15,6 +15,7 @@
 
 #include "osc_nicstride/check/rule.h"
 #include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/transfer.h"
 
 /** Starts to check a window whose memory exists. Collective over the window's processes on the
  *  node. Without shared memory for shadows each process is checked by itself, and the user is told.

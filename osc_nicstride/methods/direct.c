@@ -10,6 +10,7 @@
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/window/hold.h"
 #include "osc_nicstride/window/op.h"
+#include "osc_nicstride/window/transfer.h"
 
 /* Bytes that are fetched at a time and buffered before they go to their place. */
 #define CHUNK 8192

@@ -9,7 +9,8 @@
 
 #include "common/pipeline/core/schedules.h"
 #include "osc_nicstride/protocol/method.h"
-#include "osc_nicstride/window/module.h"
+
+#include "ompi/mca/osc/osc.h"
 
 /** The row of each method, by number. NICSTRIDE_METHOD_AUTO's has only a name. */
 extern const nicstride_method_row_t *nicstride_methods[NICSTRIDE_METHODS_MAX];

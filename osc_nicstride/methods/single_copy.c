@@ -13,6 +13,7 @@
 #include "osc_nicstride/methods/sieve.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/state.h"
+#include "osc_nicstride/window/transfer.h"
 #include "osc_nicstride/window/module.h"
 #include "common/layout/layout.h"
 #include "common/layout/pack.h"

@@ -14,7 +14,7 @@
 #include "common/transport/verbs/connections.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/nic_params.h"
-#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/peer.h"
 
 /** What method nic keeps for a process, in `of_row`. */
 typedef struct nicstride_verbs_peer {

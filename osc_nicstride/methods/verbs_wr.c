@@ -54,6 +54,7 @@ static double cost(const nicstride_case_t *c)
 #include "osc_nicstride/methods/verbs_peer.h"
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/state.h"
 
 #define ME NICSTRIDE_METHOD_NIC

@@ -23,6 +23,7 @@
 #include "osc_nicstride/methods/pack/short.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/transfer.h"
 #include "common/support/device.h"
 #include "osc_nicstride/sync/fence.h"
 

@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/peer.h"
 
 /** MPI_Win_lock of a target on another node. The request is held back, or, if that is impossible,
  *  sent and its answer awaited. `what`: type of the lock and NICSTRIDE_LOCK_HOLDS. An error if the

@@ -16,7 +16,8 @@
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/peer_layout_cache.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/peer.h"
+#include "osc_nicstride/window/transfer.h"
 
 /** Sends the layout's list to the peer, unless that has been done or does not pay. To be called for
  *  a transfer that goes by message. */

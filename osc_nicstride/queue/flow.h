@@ -14,7 +14,7 @@
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/peer_layout_cache.h"
 #include "osc_nicstride/queue/operation.h"
-#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/peer.h"
 
 /** Sends queued operations as far as the peer's credit allows. */
 void nicstride_pump_queue_locked(nicstride_peer_t *p);

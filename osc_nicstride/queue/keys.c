@@ -8,6 +8,7 @@
 
 #include "common/transport/put.h"
 #include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/state.h"
 
 enum { ASK, TELL };

@@ -19,7 +19,7 @@
 
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/queue/operation.h"
-#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/peer.h"
 
 /** What a row has begun with a target whose end it has not seen. Maintained by the row. */
 typedef struct nicstride_begun {

@@ -14,7 +14,8 @@
 
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/message.h"
-#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/peer.h"
+#include "osc_nicstride/window/transfer.h"
 #include "common/transport/transport.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/request.h"

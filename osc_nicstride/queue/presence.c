@@ -7,6 +7,7 @@
 #include "common/support/clock.h"
 #include "common/transport/put.h"
 #include "common/transport/shm/node.h"
+#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/state.h"
 
 /* Threads that come here at the same time find nearly the same value. */

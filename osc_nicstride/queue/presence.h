@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/peer.h"
 
 /** The kind of peer for choices, and its cost numbers. MPI threads, no lock held. */
 onic_kind_t nicstride_kind(nicstride_peer_t *p);

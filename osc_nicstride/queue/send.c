@@ -4,6 +4,8 @@
  */
 #include "osc_nicstride/queue/send.h"
 
+#include "ompi/constants.h"
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -25,7 +25,7 @@
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/window/state.h"
-#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/peer.h"
 
 /** A batch that is being filled, or is handed to the transport, which may keep it until the send is
  *  over. */

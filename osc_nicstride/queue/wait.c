@@ -9,6 +9,7 @@
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/presence.h"
+#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/state.h"
 
 #include "opal/runtime/opal_progress.h"

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/peer.h"
 
 enum {
     NICSTRIDE_WAKE = 1, /**< wake `p`, which is awaited, if it is away */

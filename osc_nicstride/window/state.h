@@ -112,3 +112,6 @@ static inline void nicstride_count(nicstride_method_t method, uint64_t bytes)
     nicstride_add(&nicstride_counters.ops[method], 1);
     nicstride_add(&nicstride_counters.bytes[method], bytes);
 }
+
+/** Prints why a window could not be made, and returns `rc`. */
+int nicstride_select_error(int rc, const char *reason);

@@ -12,6 +12,7 @@
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/window/module.h"
 
 /** True if nothing has to be sent before this. */
 static bool is_open(const nicstride_peer_t *p)

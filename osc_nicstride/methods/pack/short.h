@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/peer.h"
 
 /** A short operation, whose type is the same on both sides. */
 typedef struct nicstride_short {
