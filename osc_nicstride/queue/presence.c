@@ -24,37 +24,10 @@ double nicstride_usec(void)
     return ticks;
 }
 
-/** Finds the peer's signs of life, if it shows any. */
-static void find_presence_locked(nicstride_peer_t *p)
-{
-    const onic_presence_t *found =
-        p->observed.presence == NULL ? onic_peer_presence(p->peer) : NULL;
-
-    /* Others read it without the lock once it is known, also that there is none. */
-    if (found != NULL)
-        p->observed.presence = found;
-}
-
-void nicstride_find_wake_locked(nicstride_peer_t *p)
-{
-    const int can = onic_peer_can_wake(p->peer) ? 1 : -1;
-
-    if (can > 0)
-        find_presence_locked(p);
-    __atomic_store_n(&p->observed.wakes, can, __ATOMIC_RELEASE);
-}
-
 bool nicstride_can_wake(nicstride_peer_t *p)
 {
-    int wakes = __atomic_load_n(&p->observed.wakes, __ATOMIC_ACQUIRE);
-
-    if (wakes == 0) {
-        onic_transport_lock();
-        nicstride_find_wake_locked(p);
-        wakes = p->observed.wakes;
-        onic_transport_unlock();
-    }
-    return wakes > 0;
+    (void)nicstride_kind(p);
+    return onic_peer_can_wake(p->peer);
 }
 
 bool nicstride_can_wake_all(nicstride_module_t *m)
@@ -76,9 +49,11 @@ bool nicstride_can_wake_all(nicstride_module_t *m)
  *  answers. */
 static bool is_away(const nicstride_peer_t *p, uint64_t now)
 {
-    return !onic_presence_is_fresh(p->observed.presence, now,
+    const onic_presence_t *presence = onic_peer_presence(p->peer);
+
+    return !onic_presence_is_fresh(presence, now,
                                    (uint64_t)(NICSTRIDE_WAKE_AWAY * nicstride_usec())) &&
-           !onic_presence_is_away(p->observed.presence);
+           !onic_presence_is_away(presence);
 }
 
 void nicstride_wake(uint64_t *woken, nicstride_peer_t *p, uint64_t now)
@@ -99,8 +74,8 @@ void nicstride_wake_waited(uint64_t *woken, nicstride_peer_t *p)
 
 /* ---- presence of the target ------------------------------------------------------------------ */
 
-/** Finds the kind of peer and its signs of life. Several threads may come here at once: what the
- *  first one has written is by then read without a lock. */
+/** Finds the kind of peer, and has the transport find its signs of life. Several threads may come
+ *  here at once: what the first one has written is by then read without a lock. */
 static void look_up(nicstride_peer_t *p)
 {
     onic_kind_t kind = ONIC_NET;
@@ -109,7 +84,7 @@ static void look_up(nicstride_peer_t *p)
         kind = onic_distance(onic_peer_name(p->peer));
     onic_transport_lock();
     if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_RELAXED)) {
-        find_presence_locked(p);
+        (void)onic_peer_can_wake(p->peer);
         if (p->local < 0 && onic_peer_puts_by_rdma(p->peer))
             kind = ONIC_ADAPTER;
         p->observed.kind = kind;
@@ -136,7 +111,7 @@ nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
     uint64_t recent, now;
 
     (void)nicstride_kind(p);
-    presence = p->observed.presence;
+    presence = onic_peer_presence(p->peer);
     if (presence == NULL)
         return NICSTRIDE_PRESENT;
     if (onic_presence_is_away(presence))

@@ -34,9 +34,6 @@ void nicstride_answered_locked(nicstride_peer_t *p);
  *  there. No lock held. */
 bool nicstride_can_wake(nicstride_peer_t *p);
 
-/** Finds that out, with the transport lock held. */
-void nicstride_find_wake_locked(nicstride_peer_t *p);
-
 /** True if this process can wake every other process of the window. */
 bool nicstride_can_wake_all(nicstride_module_t *m);
 

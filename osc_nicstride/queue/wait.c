@@ -77,9 +77,7 @@ static void look_after_locked(nicstride_peer_t *p, void *arg)
     nicstride_pump_locked(p);
     if (TAILQ_EMPTY(&p->queue.live))
         return;
-    if (p->observed.wakes == 0)
-        nicstride_find_wake_locked(p);
-    if (p->observed.wakes < 0 || !nicstride_needs_peer_locked(p))
+    if (!onic_peer_can_wake(p->peer) || !nicstride_needs_peer_locked(p))
         return;
     if (p->observed.awaited != TAILQ_FIRST(&p->queue.live)->number)
         p->observed.woken = 0;

@@ -12,7 +12,6 @@
 #include <sys/queue.h>
 
 #include "common/transport/account.h"
-#include "common/transport/shm/presence.h"
 #include "common/transport/transport.h"
 #include "osc_nicstride/protocol/asked_lock.h"
 #include "osc_nicstride/protocol/completion.h"
@@ -109,14 +108,11 @@ typedef struct nicstride_notices {
     uint64_t count; /**< messages that the peer had sent in all at its last complete */
 } nicstride_notices_t;
 
-/** What kind of peer it is, and whether it responds (presence.h). Values that never change are read
- *  without a lock once the flag before them is set. The rest is guarded by the transport lock. */
+/** What kind of peer it is, and whether it responds (presence.h). The kind is read without a lock
+ * once it is known. The rest is guarded by the transport lock. */
 typedef struct nicstride_observation {
-    bool looked_up;   /**< the next two are valid */
-    onic_kind_t kind; /**< its kind */
-    /** Its signs of life, or NULL; also valid once `wakes` is known. */
-    const onic_presence_t *presence;
-    int wakes;         /**< 1: its helper thread can be woken; -1: it cannot; 0: unknown */
+    bool looked_up; /**< `kind` is valid, and the transport has looked for its signs of life */
+    onic_kind_t kind;
     uint64_t looked;   /**< ticks when its presence was last checked; no lock */
     uint64_t answered; /**< ticks at the end of the last flush, after which it responded; no lock */
     uint64_t woken;    /**< in a wait for requests: ticks when it was last woken; 0: not yet */

@@ -27,6 +27,7 @@
 
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/window/module.h"
 
 #include "ompi/mca/osc/base/base.h"
 

@@ -38,11 +38,14 @@ ONIC_EXPORT pid_t onic_peer_pid(onic_peer_t *peer);
 
 /* ---- is it in MPI? (presence.h) -------------------------------------------------------------- */
 
-/** The page of a peer, mapped once until the transport is closed; NULL where it cannot be had. */
+/* What the first call of one of these finds out stays until the transport is closed. Later calls
+ * need no lock. */
+
+/** The page of a peer; NULL where it cannot be had. */
 ONIC_EXPORT const onic_presence_t *onic_peer_presence(onic_peer_t *peer);
 
 /** True if the peer has a server thread that this process can wake, and it can see whether that is
- *  needed. Stays true until the transport is closed. */
+ *  needed. */
 ONIC_EXPORT bool onic_peer_can_wake(onic_peer_t *peer);
 
 /** Wakes that thread. System calls; no lock. Only where onic_peer_can_wake was true. */
