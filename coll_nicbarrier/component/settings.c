@@ -8,18 +8,19 @@
  * engine, or on which component does the barriers, would wait for each other for ever.
  *
  * Each process publishes its settings in Open MPI's exchange during MPI_Init. For MPI_COMM_WORLD
- * each looks up rank 0, whose parameters hold for the whole job, and, if those ask for this
- * component, the first process of each node: all must have the same version, or the component is
- * not used at all on any rank. It is never used for communicators with processes of other jobs.
+ * each looks up rank 0, whose parameters hold for the whole job. If those ask for this component,
+ * the processes of rank 0's version agree along a tree (onic_agree_among): all processes must have
+ * that version, or the component is not used at all on any rank. It is never used for communicators
+ * with processes of other jobs.
  */
 #include "coll_nicbarrier/component/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/config.h"
+#include "common/support/collective.h"
 #include "common/support/help.h"
 #include "common/support/modex.h"
 #include "ompi/group/group.h"
@@ -40,7 +41,6 @@ typedef struct settings {
 static const nicbarrier_param_t *shared[SHARED_MAX]; /**< those parameters */
 static int n_shared;
 static settings_t mine;
-static settings_t agreed; /**< the settings of rank 0, for this job */
 static atomic_bool world_agrees;
 
 static void announce(void)
@@ -89,85 +89,61 @@ static settings_t look_up(opal_process_name_t name)
     return found;
 }
 
-static bool is_same_version(const settings_t *s)
-{
-    return strcmp(s->version, mine.version) == 0;
-}
-
 /* ---- all of the job ------------------------------------------------------------------------- */
 
-/** The first process of my version, and the first of another version. */
-typedef struct versions {
-    bool same_seen, other_seen;
-    opal_process_name_t same, other;
-    settings_t settings; /**< of the process with the other version */
-} versions_t;
-
-static bool note_version(opal_process_name_t name, void *arg)
+/** True if the process has my version. */
+static bool joins(struct ompi_communicator_t *comm, int rank)
 {
-    versions_t *v = arg;
-    const settings_t s = look_up(name);
-    if (is_same_version(&s)) {
-        v->same = v->same_seen ? v->same : name;
-        v->same_seen = true;
-    } else if (!v->other_seen) {
-        v->other_seen = true;
-        v->other = name;
-        v->settings = s;
-    }
-    return !(v->same_seen && v->other_seen);
+    const settings_t s = look_up(ompi_group_get_proc_name(comm->c_local_group, rank));
+    return strcmp(s.version, mine.version) == 0;
 }
 
-/** If the launcher does not know which processes share nodes, all processes are looked up. */
-static void note_all(struct ompi_communicator_t *comm, versions_t *v)
+/** Names the first process of another version. One process of each node prints the text. */
+static void report_version(struct ompi_communicator_t *comm)
 {
-    bool more = true;
-    for (int i = 0; i < ompi_comm_size(comm) && more; i++)
-        more = note_version(ompi_group_get_proc_name(comm->c_local_group, i), v);
-}
-
-/** Reports differing versions. Called on one process of those that have my version. */
-static void report_versions(struct ompi_communicator_t *comm, const versions_t *v)
-{
-    char host[256] = "?";
-    if (!v->same_seen || v->same.vpid != OPAL_PROC_MY_NAME.vpid)
+    int odd = 0;
+    if (opal_process_info.my_local_rank != 0)
         return;
-    const char *other = opal_get_proc_hostname(
-        &ompi_group_peer_lookup(comm->c_local_group, (int)v->other.vpid)->super);
-    (void)gethostname(host, sizeof(host) - 1);
-    onic_help(HELP, "peer-differs", ompi_comm_rank(comm), host, OMPI_NIC_VERSION,
-              (int)v->other.vpid, other != NULL ? other : "(unknown)",
-              v->settings.version[0] != '\0' ? v->settings.version : "none, or not this component");
+    while (odd < ompi_comm_size(comm) && joins(comm, odd))
+        odd++;
+    if (odd == ompi_comm_size(comm))
+        return;
+    const opal_proc_t *proc = &ompi_group_peer_lookup(comm->c_local_group, odd)->super;
+    const settings_t s = look_up(proc->proc_name);
+    const char *host = opal_get_proc_hostname(proc);
+    onic_help(HELP, "peer-differs", ompi_comm_rank(comm), opal_process_info.nodename,
+              OMPI_NIC_VERSION, odd, host != NULL ? host : "(unknown)",
+              s.version[0] != '\0' ? s.version : "none, or not this component");
 }
 
 /** Takes over the values of rank 0, which has checked them. */
-static void adopt(void)
+static void adopt(struct ompi_communicator_t *comm)
 {
-    char host[256] = "?";
-    if (memcmp(agreed.value, mine.value, sizeof(agreed.value)) == 0)
+    const settings_t first = look_up(ompi_group_get_proc_name(comm->c_local_group, 0));
+    if (memcmp(first.value, mine.value, sizeof(first.value)) == 0)
         return;
     for (int i = 0; i < n_shared; i++)
-        *shared[i]->number = agreed.value[i];
+        *shared[i]->number = first.value[i];
     announce();
-    (void)gethostname(host, sizeof(host) - 1);
-    onic_help(HELP, "adopted", host);
+    onic_help(HELP, "adopted", opal_process_info.nodename);
 }
 
 /** For MPI_COMM_WORLD, whose ranks are those of the job. */
 static bool world_may(struct ompi_communicator_t *comm)
 {
-    versions_t v = {.same_seen = false};
-    agreed = look_up((opal_process_name_t){OPAL_PROC_MY_NAME.jobid, 0});
-    if (is_same_version(&agreed))
-        adopt();
-    /* If the user has not asked for this component, other components rank above it. */
+    const bool like_first = joins(comm, 0);
+    int none = 0;
+    if (like_first)
+        adopt(comm);
+    /* If the user has not asked for this component, other components rank above it. Those of a
+     * version that is not rank 0's have their own values, and agree on nothing: none of them is
+     * waited for. */
     if (!nicbarrier_params_wanted())
-        return is_same_version(&agreed);
-    if (!onic_modex_nodes(note_version, &v))
-        note_all(comm, &v);
-    if (v.other_seen)
-        report_versions(comm, &v);
-    return !v.other_seen && is_same_version(&agreed);
+        return like_first;
+    if (like_first && onic_agree_among(comm, joins, &none, 0))
+        return true;
+    report_version(comm);
+    return false;
 }
 
 bool nicbarrier_settings_agree(struct ompi_communicator_t *comm)

@@ -103,7 +103,7 @@ const nicbarrier_param_t *nicbarrier_param(int i);
  *  common/ before other components start. Called by the component's open function. */
 void nicbarrier_settings_publish(void);
 /** True if this component may do the barriers of a communicator. The answer is the same on all its
- *  ranks. Looks up other processes for MPI_COMM_WORLD only. Any MPI thread. */
+ *  ranks. Looks up other processes, and waits for them, for MPI_COMM_WORLD only. Any MPI thread. */
 bool nicbarrier_settings_agree(struct ompi_communicator_t *comm);
 
 /* ---- barriers and their requests: barriers.c ------------------------------------------------ */

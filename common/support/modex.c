@@ -56,53 +56,6 @@ static bool get(const opal_process_name_t *name, const char *key, uint8_t **byte
     return rc == PMIX_SUCCESS;
 }
 
-/** What PMIx was told of the job when this process was started, or of one of its nodes. Not by
- * PMIx_Resolve_nodes and PMIx_Resolve_peers, which ask the daemon first: that of Open MPI 5.0.7
- * does not know the question and prints so. NULL or to be freed by PMIX_VALUE_RELEASE. */
-static pmix_value_t *told(const char *node, const char *key, pmix_data_type_t type)
-{
-    pmix_value_t *value = NULL;
-    pmix_proc_t job;
-    pmix_info_t info[3];
-
-    PMIX_LOAD_PROCID(&job, opal_process_info.myprocid.nspace, PMIX_RANK_WILDCARD);
-    PMIX_INFO_LOAD(&info[0], PMIX_OPTIONAL, NULL, PMIX_BOOL);
-    PMIX_INFO_LOAD(&info[1], PMIX_NODE_INFO, NULL, PMIX_BOOL);
-    PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, node, PMIX_STRING);
-    pmix_status_t rc = PMIx_Get(&job, key, info, node == NULL ? 1 : 3, &value);
-    for (int i = 0; i < 3; i++)
-        PMIX_INFO_DESTRUCT(&info[i]);
-    if (rc != PMIX_SUCCESS || value == NULL)
-        return NULL;
-    if (value->type != type)
-        PMIX_VALUE_RELEASE(value);
-    return value;
-}
-
-/** The lowest rank of a node; false where there is none. */
-static bool first_of(const char *node, opal_process_name_t *name_p)
-{
-    pmix_value_t *leader = told(node, PMIX_LOCALLDR, PMIX_PROC_RANK);
-
-    if (leader == NULL)
-        return false;
-    *name_p = (opal_process_name_t){OPAL_PROC_MY_NAME.jobid, leader->data.rank};
-    PMIX_VALUE_RELEASE(leader);
-    return true;
-}
-
-static char *nodes_of_job(void)
-{
-    pmix_value_t *nodes = told(NULL, PMIX_NODE_LIST, PMIX_STRING);
-    char *copy = NULL;
-
-    if (nodes != NULL) {
-        copy = strdup(nodes->data.string);
-        PMIX_VALUE_RELEASE(nodes);
-    }
-    return copy;
-}
-
 #else
 
 /** A data symbol that 5.0 does not have: a reference to it would make the loader refuse this
@@ -163,53 +116,7 @@ static bool get(const opal_process_name_t *name, const char *key, uint8_t **byte
     return found;
 }
 
-/** The lowest rank of a node; false where there is none. */
-static bool first_of(const char *node, opal_process_name_t *name_p)
-{
-    opal_namelist_t *name;
-    opal_list_t procs;
-    bool found = false;
-
-    OBJ_CONSTRUCT(&procs, opal_list_t);
-    if (pmix()->resolve_peers(node, OPAL_PROC_MY_NAME.jobid, &procs) == OPAL_SUCCESS) {
-        OPAL_LIST_FOREACH(name, &procs, opal_namelist_t)
-        {
-            if (!found || name->name.vpid < name_p->vpid)
-                *name_p = (opal_process_name_t){OPAL_PROC_MY_NAME.jobid, name->name.vpid};
-            found = true;
-        }
-    }
-    OPAL_LIST_DESTRUCT(&procs);
-    return found;
-}
-
-static char *nodes_of_job(void)
-{
-    const opal_pmix_base_module_t *module = pmix();
-    char *nodes = NULL;
-
-    if (module == NULL || module->resolve_nodes == NULL || module->resolve_peers == NULL ||
-        module->resolve_nodes(OPAL_PROC_MY_NAME.jobid, &nodes) != OPAL_SUCCESS)
-        return NULL;
-    return nodes;
-}
-
 #endif
-
-bool onic_modex_nodes(bool (*visit)(opal_process_name_t first, void *arg), void *arg)
-{
-    char *nodes = nodes_of_job(), *at = NULL;
-    opal_process_name_t first;
-    bool known = nodes != NULL && nodes[0] != '\0', more = known;
-
-    for (char *node = known ? strtok_r(nodes, ",", &at) : NULL; node != NULL && more;
-         node = strtok_r(NULL, ",", &at)) {
-        known = first_of(node, &first);
-        more = known && visit(first, arg);
-    }
-    free(nodes);
-    return known;
-}
 
 void *onic_modex_get_bytes(opal_process_name_t name, const char *key, size_t *len_p)
 {

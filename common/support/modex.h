@@ -27,8 +27,3 @@ ONIC_EXPORT void *onic_modex_get_bytes(opal_process_name_t name, const char *key
 ONIC_EXPORT bool onic_modex_fence_begin(void);
 /** True if all have entered it. Any thread. */
 ONIC_EXPORT bool onic_modex_fence_ended(void);
-
-/** Calls `visit` with the first process of each node of this job (of the lowest rank there), until
- *  it returns false, from what the launcher has given all at their start. False where not all nodes
- *  are known, as without mpirun; some may have been visited. Any MPI thread. */
-ONIC_EXPORT bool onic_modex_nodes(bool (*visit)(opal_process_name_t first, void *arg), void *arg);
