@@ -473,6 +473,7 @@ mpi_programs = \
 	test/mpi/soft_roce \
 	test/mpi/spawn \
 	test/mpi/threads \
+	test/mpi/to_self \
 	test/mpi/tool_orders \
 	test/mpi/unasked \
 	test/mpi/unreachable \
@@ -543,6 +544,10 @@ test_mpi_say_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 test_mpi_say_LDADD = $(internal_ldadd)
 test_mpi_say_LDFLAGS = $(internal_ldflags)
 test_mpi_say_DEPENDENCIES = $(internal_dependencies)
+
+test_mpi_to_self_LDADD = $(internal_ldadd)
+test_mpi_to_self_LDFLAGS = $(internal_ldflags)
+test_mpi_to_self_DEPENDENCIES = $(internal_dependencies)
 
 test_mpi_operations_puts_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 test_mpi_operations_puts_LDADD = $(internal_ldadd)

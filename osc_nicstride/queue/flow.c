@@ -33,9 +33,6 @@ static bool may_send(const nicstride_peer_t *p)
 
 void nicstride_pump_queue_locked(nicstride_peer_t *p)
 {
-    if (p->queue.sending)
-        return;
-    p->queue.sending = true;
     nicstride_look_locked(p);
     /* Nothing is sent to a failed peer, and what is queued for it does not wait for its turn. */
     while (!STAILQ_EMPTY(&p->queue.waiting) && (p->failed || may_send(p))) {
@@ -54,7 +51,6 @@ void nicstride_pump_queue_locked(nicstride_peer_t *p)
             nicstride_op_finish_locked(op);
         }
     }
-    p->queue.sending = false;
 }
 
 /* ---- acknowledgements ------------------------------------------------------------------------ */

@@ -82,8 +82,6 @@ typedef struct nicstride_queue {
     bool flushing;   /**< a thread waits for all operations up to number `goal`, and later ones are
                         held back */
     uint64_t goal;
-    bool sending; /**< the first operation is, and what a message to oneself sets off at once, where
-                     UCX carries those, is not to send behind it */
 } nicstride_queue_t;
 
 /** The peer's transfers through receive buffers to or from this process (methods/pipeline.c). They

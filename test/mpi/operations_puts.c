@@ -26,30 +26,6 @@
 #include "test/mpi/random_operations.h"
 #include "test/mpi/testlib.h"
 
-static onic_peer_t **peers;
-
-/** Makes progress until `holds`, or it lasts too long. */
-static bool await(bool (*holds)(void))
-{
-    const double end = MPI_Wtime() + TL_PATIENCE;
-
-    while (!holds() && MPI_Wtime() < end)
-        onic_transport_progress();
-    return holds();
-}
-
-/** The first question makes a peer known. */
-static bool all_reached(void)
-{
-    bool all = true;
-
-    onic_transport_lock();
-    for (int i = 0; i < tl_size(); i++)
-        all = (i == tl_rank() || onic_pipeline_reaches_locked(peers[i])) && all;
-    onic_transport_unlock();
-    return all;
-}
-
 /** Is nothing under way, and nobody's buffer with another process? */
 static bool all_back(void)
 {
@@ -64,31 +40,10 @@ static bool all_back(void)
     return back;
 }
 
-/** Before the component does, whose sizes do not apply then. */
-static void open_pipeline(size_t pool, size_t buffer)
-{
-    const onic_transport_config_t config = {.server_thread = true, .server_idle_usec = 1000};
-    const onic_links_t links = onic_links_default("other");
-    const onic_pipeline_config_t pipeline = {
-        .rx_pool = pool, .rx_buffer = buffer, .rma = ONIC_PIPELINE_RMA_ALWAYS, .links = &links};
-
-    if (onic_transport_open(&config) != 0)
-        tl_die("the transport cannot be opened");
-    peers = tl_alloc((size_t)tl_size() * sizeof(*peers));
-    TL_CHECK(peers_get(MPI_COMM_WORLD, peers) == 0, "no peers");
-    onic_pipeline_open(&pipeline);
-    TL_CHECK(pool == 0 || onic_pipeline_rx_bytes() <= pool, "a receive pool of %zu bytes",
-             onic_pipeline_rx_bytes());
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (!await(all_reached))
-        tl_die("not all are reached");
-    MPI_Barrier(MPI_COMM_WORLD);
-}
-
 static void close_pipeline(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    TL_CHECK(await(all_back), "buffers %llx are free, %llx to pack into",
+    TL_CHECK(peers_await(all_back), "buffers %llx are free, %llx to pack into",
              (unsigned long long)onic_node_state.rx_pool.pool.words->free,
              (unsigned long long)onic_rma_state.bounce_free);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -96,7 +51,6 @@ static void close_pipeline(void)
     onic_transport_flush();
     MPI_Barrier(MPI_COMM_WORLD);
     onic_transport_close();
-    free(peers);
 }
 
 int main(int argc, char **argv)
@@ -108,7 +62,10 @@ int main(int argc, char **argv)
 
     if (argc < 3)
         tl_die("what are the sizes?");
-    open_pipeline((size_t)atoi(argv[1]) << 10, (size_t)atoi(argv[2]) << 10);
+    const size_t pool = (size_t)atoi(argv[1]) << 10;
+    peers_open_pipeline(pool, (size_t)atoi(argv[2]) << 10);
+    TL_CHECK(pool == 0 || onic_pipeline_rx_bytes() <= pool, "a receive pool of %zu bytes",
+             onic_pipeline_rx_bytes());
     random_operations();
     TL_CHECK(moved == NULL || counter_read(moved) > 0, "nothing went by the pipeline");
     counter_end(moved);

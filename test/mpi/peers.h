@@ -12,3 +12,12 @@
 /** Collective, with the transport open: makes known the addresses of all ranks where some rank
  * lacks one, and fills in the peer of each. 0, or an error of Open MPI. */
 int peers_get(MPI_Comm comm, onic_peer_t **peers);
+
+/** Makes progress until `holds`, or it lasts too long; whether it holds. */
+bool peers_await(bool (*holds)(void));
+
+/** Collective: opens the transport, and the pipeline by puts to all ranks, as between hosts, with
+ *  receive pools and buffers of so many bytes (0: as the components have them), and waits until all
+ *  are reached. Before a window is made, since the component's own sizes do not apply then; and
+ *  onic_pipeline_announce(ONIC_PIPELINE_RMA_ALWAYS) before MPI_Init. */
+void peers_open_pipeline(size_t pool, size_t buffer);

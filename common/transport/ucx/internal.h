@@ -66,6 +66,9 @@ void onic_ucx_messages_stop(void);
 bool onic_ucx_send_now(onic_peer_t *peer, unsigned am_id, const void *header, size_t header_len,
                        const onic_payload_t *payload);
 int onic_ucx_send(onic_request_t *r, const onic_payload_t *payload, unsigned flags);
+/** Hands over what this process has sent to itself; how many. Not within a send. */
+int onic_ucx_send_to_self(void);
+bool onic_ucx_has_to_self(void);
 int onic_ucx_receive(onic_request_t *r, const onic_rndv_t *rndv, void *buffer);
 /** What UCX's answer to a start means: 1 where it is complete, 0 where the callback comes later, or
  * an error. */

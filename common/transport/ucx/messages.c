@@ -17,6 +17,9 @@
 
 #include "ompi/constants.h"
 
+/** Messages to this process itself, which its next progress gives to UCX, in order. */
+static onic_request_list_t to_self = STAILQ_HEAD_INITIALIZER(to_self);
+
 /* ---- what UCX has taken and not sent ------------------------------------------------------- */
 
 static void pushed(void *arg, int status)
@@ -70,7 +73,7 @@ ucp_request_param_t onic_ucx_param_of(onic_request_t *r)
     };
 }
 
-int onic_ucx_send(onic_request_t *r, const onic_payload_t *payload, unsigned flags)
+static int give(onic_request_t *r, const onic_payload_t *payload, unsigned flags)
 {
     const onic_ucx_peer_t *u = r->peer->ucx;
     ucp_request_param_t param = onic_ucx_param_of(r);
@@ -92,6 +95,40 @@ int onic_ucx_send(onic_request_t *r, const onic_payload_t *payload, unsigned fla
     return rc;
 }
 
+/* UCX's own transport for them runs the handler within the send, in the middle of what the sender
+ * is about. */
+int onic_ucx_send(onic_request_t *r, const onic_payload_t *payload, unsigned flags)
+{
+    if (!r->peer->self)
+        return give(r, payload, flags);
+    r->starting = false;
+    STAILQ_INSERT_TAIL(&to_self, r, next);
+    onic_row_calls.left(false);
+    return 0;
+}
+
+int onic_ucx_send_to_self(void)
+{
+    int n = 0;
+    /* Handlers may send to this process again; that is for the next time. */
+    onic_request_list_t now = STAILQ_HEAD_INITIALIZER(now);
+    STAILQ_CONCAT(&now, &to_self);
+    for (onic_request_t *r; (r = STAILQ_FIRST(&now)) != NULL; n++) {
+        const onic_payload_t payload = {.base = r->base, .cursor = r->cursor, .len = r->len};
+        STAILQ_REMOVE_HEAD(&now, next);
+        r->starting = true;
+        const int rc = give(r, &payload, r->eager ? 0 : ONIC_SEND_RNDV);
+        if (rc != 0)
+            onic_request_end(r, rc == 1 ? OMPI_SUCCESS : rc);
+    }
+    return n;
+}
+
+bool onic_ucx_has_to_self(void)
+{
+    return !STAILQ_EMPTY(&to_self);
+}
+
 /* Without a header, as UCX's payload: that is one piece less to gather. Transports take some 100
  * bytes to 8 KiB at once. */
 bool onic_ucx_send_now(onic_peer_t *peer, unsigned am_id, const void *header, size_t header_len,
@@ -104,7 +141,7 @@ bool onic_ucx_send_now(onic_peer_t *peer, unsigned am_id, const void *header, si
     const onic_ucx_peer_t *u = peer->ucx;
     const size_t len = payload != NULL ? payload->len : 0;
     unsigned char all[ONIC_SEND_NOW_MAX];
-    if (u == NULL || header_len + len > sizeof(all))
+    if (u == NULL || peer->self || header_len + len > sizeof(all))
         return false;
     if (len > 0) {
         memcpy(all, header, header_len);
@@ -191,6 +228,7 @@ int onic_ucx_receive(onic_request_t *r, const onic_rndv_t *rndv, void *buffer)
 int onic_ucx_messages_start(void)
 {
     ucs_status_t status = UCS_OK;
+    STAILQ_INIT(&to_self);
     for (unsigned id = ONIC_AM_OSC; id <= ONIC_AM_ADDRESS && status == UCS_OK; id++) {
         ucp_am_handler_param_t param = {
             .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |

@@ -191,7 +191,7 @@ static bool reaches(onic_peer_t *peer)
 
 static int progress(void)
 {
-    const int events = (int)ucp_worker_progress(onic_ucx_state.worker);
+    const int events = onic_ucx_send_to_self() + (int)ucp_worker_progress(onic_ucx_state.worker);
     if (onic_ucx_state.copied)
         onic_ucx_push();
     return events;
@@ -236,6 +236,7 @@ const onic_row_t onic_row_ucx = {
     .progress = progress,
     .poll = poll_worker,
     .may_have = may_have,
+    .leaves_work = onic_ucx_has_to_self,
     .arm = arm,
     .event_fd = event_fd,
     .header_max = header_max,
