@@ -34,7 +34,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_pipeline_chunks \
 	test/unit/check_pipeline_pipe \
 	test/unit/check_pipeline_pool \
-	test/unit/check_pipeline_rma \
 	test/unit/check_rma_handshake \
 	test/unit/check_pipeline_transfers \
 	test/unit/check_pipeline_grant_queue \
@@ -129,14 +128,6 @@ test_unit_check_queue_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_pipeline_pipe_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_pipeline_pool_LDADD = common/libonic_core.la $(check_libs)
-# With a transport and a clock of its own.
-test_unit_check_pipeline_rma_SOURCES = \
-	test/unit/check_pipeline_rma.c \
-	common/pipeline/rma/carrier_rma.c \
-	common/pipeline/rma/rma_peer.c \
-	common/pipeline/rma/rma_records.c \
-	common/pipeline/transfers.c
-test_unit_check_pipeline_rma_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_rma_handshake_LDADD = common/libonic_core.la $(check_libs)
 # With a transport lock and a carrier of its own.
 test_unit_check_pipeline_transfers_SOURCES = \
@@ -158,7 +149,6 @@ test_unit_check_nicbarrier_bpf_SOURCES = \
 	test/unit/check_nicbarrier_bpf.c
 test_unit_check_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_kernel.la $(barrier_ldadd) $(bpf_libs)
 test_unit_check_nicbarrier_bpf_conformance_SOURCES = \
-	test/unit/bpf_group.c \
 	test/unit/bpf_hosts.c \
 	test/unit/check_nicbarrier_bpf_conformance.c \
 	test/unit/nicbarrier_added_stepper.c \

@@ -38,6 +38,7 @@ typedef struct block {
 
 struct onic_peer {
     bool lost;
+    bool unflushed; /**< what was put there last */
     uint8_t asker;
     uint8_t way; /**< of what is sent to it */
 };
@@ -77,6 +78,7 @@ typedef struct state {
     pair_t pair[TRANSFERS];
     uint8_t user[BUFFERS];    /**< whose transfer may put into it: the pair's number + 1 */
     uint8_t answered[ASKERS]; /**< the last request that was granted likewise */
+    bool refused[ASKERS];     /**< has heard that it is granted nothing */
     uint8_t nstops, nlost;
     /* Of the carrier's own. */
     onic_handles_t records;
@@ -244,10 +246,13 @@ size_t onic_region_describe(const onic_region_t *region, void *bytes, size_t cap
     return 0;
 }
 
+/** Of what is put at once. */
+static uint32_t block;
+
 uint32_t onic_schedule_block(const onic_link_t *link, uint64_t bytes)
 {
     (void)link, (void)bytes;
-    return BUFFER;
+    return block;
 }
 
 void onic_schedule_make(onic_schedule_t *s, const onic_schedule_choice_t *choice, uint64_t len,
@@ -346,6 +351,7 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
 
 int onic_peer_flush(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
 {
+    peer->unflushed = false;
     if (now.nflushes == FLUSHES)
         fails("there are more flushes than these transfers need");
     else
@@ -357,7 +363,13 @@ int onic_remote_put(onic_remote_t *to, size_t offset, const void *data, size_t l
                     const onic_region_t *from, onic_send_cb_t cb, void *arg)
 {
     const unsigned p = pair_of(((onic_rma_t *)arg)->name);
-    (void)to, (void)data, (void)len, (void)from, (void)cb;
+    onic_peer_t *peer = onic_remote_peer(to);
+    (void)data, (void)from, (void)cb;
+    if (p < TRANSFERS && now.pair[p].gets && len > block)
+        fails("more than a block is put at once where nothing was packed before");
+    if (peer->unflushed)
+        fails("what was put before is not flushed");
+    peer->unflushed = true;
     if (p == TRANSFERS || offset / BUFFER >= BUFFERS || now.user[offset / BUFFER] != p + 1)
         fails("a process puts into a buffer that is not its own");
     return 1;
@@ -367,6 +379,8 @@ int onic_remote_put(onic_remote_t *to, size_t offset, const void *data, size_t l
 
 static unsigned ntransfers, nbuffers, length, nstops_most, nlost_most;
 static bool gets;
+/** The first process is lost with all buffers; then the second one asks, and asks again. */
+static bool refusing;
 
 static void begin_work(const state_t *s)
 {
@@ -432,6 +446,8 @@ static void begin(unsigned i, unsigned asker, bool get)
     void *record = onic_rma_reach(&now.peer[asker][get ? DOWN : UP]);
     if (record == NULL)
         return;
+    if (!get && now.refused[asker])
+        fails("who was refused asks again");
     onic_transfer_t *t = new_transfer(p, role, true);
     if ((get ? onic_carrier_rma.expect : onic_carrier_rma.send)(t, record, &ticket) != 0) {
         p->open[role] = false;
@@ -484,6 +500,7 @@ static void deliver(unsigned asker, unsigned way, bool answers)
         if (p->open[ONIC_RECEIVES])
             (void)onic_pipeline_withdraw_locked(&p->t[ONIC_RECEIVES]);
     } else {
+        now.refused[asker] |= m.type == ONIC_RMA_GRANT && m.value == 0 && nstops_most == 0;
         onic_rma_on_message(NULL, &m, sizeof(m), NULL, 0, NULL);
     }
 }
@@ -579,6 +596,8 @@ static void check_ends(const state_t *s)
                 fails("a transfer is not reported");
         }
     for (unsigned a = 0; a < ASKERS; a++) {
+        if (now.peer[a][UP].unflushed)
+            fails("what was put is not flushed");
         lost |= now.peer[a][DOWN].lost ? now.record[a][DOWN].asker.held : 0;
         if (!now.peer[a][UP].lost && now.record[a][UP].requests != 0)
             fails("a request is counted for ever");
@@ -607,19 +626,22 @@ static void look_at(const state_t *s)
 {
     check_ends(s);
     /* Where all are of one process that is for their order. */
-    const unsigned askers = ntransfers > 2 && nstops_most == 0 ? 1 : ASKERS;
+    const unsigned askers = ntransfers > 2 && nstops_most == 0 && !refusing ? 1 : ASKERS;
     unsigned first = 0;
     while (first < ntransfers && s->pair[first].begun)
         first++;
     for (unsigned a = 0; a < ASKERS && broken == NULL; a++) {
+        const bool may_begin = !refusing || (a == (first > 0) && s->nlost == (first > 0));
         for (unsigned get = 0; get < 1U + gets && first < ntransfers && a < askers; get++)
-            STEP(s, begin(first, a, get != 0));
+            if (may_begin)
+                STEP(s, begin(first, a, get != 0));
         for (unsigned way = 0; way < WAYS; way++) {
             if (s->nmessages[a][way] > 0)
                 STEP(s, deliver(a, way, true));
             if (s->nmessages[a][way] > 0 && s->message[a][way][0].type == OFFERS)
                 STEP(s, deliver(a, way, false));
-            if (s->nlost < nlost_most && !s->peer[a][way].lost)
+            if (s->nlost < nlost_most && !s->peer[a][way].lost &&
+                (!refusing || (a == 0 && way == DOWN && s->user[0] != 0)))
                 STEP(s, (now.nlost++, lose(a, way)));
         }
     }
@@ -648,6 +670,8 @@ static bool run_all(const char *name, unsigned transfers, unsigned buffers, unsi
     gets = with_gets;
     nstops_most = stops;
     nlost_most = lost;
+    refusing = strcmp(name, "grants-refused") == 0;
+    block = transfers > 1 ? BUFFER : BUFFER / 2;
     memset(&now, 0, sizeof(now));
     memset(&onic_rma_state, 0, sizeof(onic_rma_state));
     onic_rma_state.open = true;
@@ -687,8 +711,10 @@ int main(int argc, char **argv)
     const bool all = argc > 1 && strcmp(argv[1], "--all") == 0;
     return !(run_all("grants", 2, 1, 1, false, 1, 0) && run_all("grants", 2, 1, 2, false, 0, 0) &&
              run_all("grants-order", 3, 1, 1, false, 0, 0) &&
+             run_all("grants-blocks", 1, 2, 2, true, 0, 0) &&
              run_all("grants-gets", 2, 1, 1, true, 1, 0) &&
              run_all("grants-lost", 2, 1, 1, false, 0, 1) &&
-             (!all || (run_all("grants", 3, 2, 2, false, 1, 0) &&
+             (!all || (run_all("grants-refused", 3, 1, 1, false, 0, 1) &&
+                       run_all("grants", 3, 2, 2, false, 1, 0) &&
                        run_all("grants-lost", 3, 2, 1, true, 1, 2))));
 }
