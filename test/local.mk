@@ -445,8 +445,6 @@ mpi_programs = \
 	test/mpi/progress_leave \
 	test/mpi/progress_p2p \
 	test/mpi/progress_rma \
-	test/mpi/progress_rma_alone \
-	test/mpi/progress_rma_apart \
 	test/mpi/pscw \
 	test/mpi/put_get \
 	test/mpi/soak \

@@ -22,5 +22,3 @@ extern const progress_family_t progress_accesses;
 /** Runs it over windows of all kinds on a communicator of two, which are `a` and `b` among those
  *  that there are cells between; MPI_COMM_NULL in all others. */
 void progress_run_accesses(MPI_Comm pair, int a, int b);
-/** A whole program of that, between the first rank and the last one. Returns the exit code. */
-int progress_main_accesses(int argc, char **argv);

@@ -305,18 +305,3 @@ void progress_run_accesses(MPI_Comm pair, int a, int b)
         tl_win_free(&w);
     }
 }
-
-int progress_main_accesses(int argc, char **argv)
-{
-    MPI_Comm pair;
-
-    progress_begin(argc, argv, &progress_accesses, 1);
-    tl_need_ranks(2, 16);
-    progress_world();
-    const int last = tl_size() - 1;
-    MPI_Comm_split(MPI_COMM_WORLD, tl_rank() % last == 0 ? 0 : MPI_UNDEFINED, 0, &pair);
-    progress_run_accesses(pair, 0, last);
-    if (pair != MPI_COMM_NULL)
-        MPI_Comm_free(&pair);
-    return progress_finish();
-}
