@@ -360,7 +360,6 @@ mpi_programs = \
 	test/mpi/barrier_fallback \
 	test/mpi/barrier_farewell \
 	test/mpi/barrier_forgotten \
-	test/mpi/barrier_fork \
 	test/mpi/barrier_lost \
 	test/mpi/barrier_mlx5 \
 	test/mpi/barrier_outstanding \
