@@ -536,6 +536,10 @@ test_mpi_to_self_LDADD = $(internal_ldadd)
 test_mpi_to_self_LDFLAGS = $(internal_ldflags)
 test_mpi_to_self_DEPENDENCIES = $(internal_dependencies)
 
+test_mpi_killed_LDADD = $(internal_ldadd)
+test_mpi_killed_LDFLAGS = $(internal_ldflags)
+test_mpi_killed_DEPENDENCIES = $(internal_dependencies)
+
 test_mpi_operations_puts_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 test_mpi_operations_puts_LDADD = $(internal_ldadd)
 test_mpi_operations_puts_LDFLAGS = $(internal_ldflags)

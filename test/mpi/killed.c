@@ -3,19 +3,23 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 3 */
-/* methods: nic rdma */
+/* methods: nic rdma pipeline */
 /* mpirun: --mca orte_allowed_exit_without_sync 1 */
 /* leaks: expected */
 /**
  * @file
- * A process is killed while puts and gets by a method that an adapter serves are on their way to
- * it: it was stopped before, so they are not over. All requests end, the flush ends with an error,
+ * A process is killed while puts and gets by a method that an adapter serves, or by the pipeline's
+ * puts as between hosts, are on their way to it: it was stopped before, so they are not over. All
+ * requests end, and what a get that ends well was to bring is there; the flush ends with an error,
  * as does one later; a third process is reached as before. That one is killed then behind a put
  * which is over here: the flush ends with an error, too, and the window is freed. On one machine
  * each process is a node of its own.
  */
 #include "test/mpi/adapter.h"
 #include "test/mpi/meet.h"
+#include "test/mpi/peers.h"
+
+#include "common/pipeline/pipeline.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -24,14 +28,37 @@
 #include <unistd.h>
 
 enum { ORIGIN, VICTIM, OTHER };
-enum { BYTES = 1 << 20, REQUESTS = 16, BLOCK = 128 };
+enum { BYTES = 1 << 20, REQUESTS = 16, GETS = 4, BLOCK = 128 };
 
-static unsigned char memory[BYTES], mine[BYTES];
+static unsigned char memory[BYTES], mine[BYTES], got[GETS][BYTES];
 static MPI_Datatype type; /* of which one is moved */
+static int stride;        /* of its blocks */
+
+static bool is_pipeline(void)
+{
+    return strcmp(adapter_method(), "pipeline") == 0;
+}
+
+static void close_pipeline(void)
+{
+    onic_pipeline_close();
+    onic_transport_flush();
+    onic_transport_close();
+}
 
 static void await_key(MPI_Win win, int target)
 {
     TL_CHECK(adapter_await(win, target, 0, mine, type), "no key of rank %d", target);
+}
+
+/** All that was put and got is alike. */
+static void check_got(int i)
+{
+    int missing = 0;
+
+    for (int at = 0; at < BYTES; at += stride)
+        missing += memcmp(got[i] + at, mine + at, BLOCK) != 0;
+    TL_CHECK(missing == 0, "get %d has ended well without %d of its blocks", i, missing);
 }
 
 static void kill_under_way(MPI_Win win, pid_t pid)
@@ -42,12 +69,18 @@ static void kill_under_way(MPI_Win win, pid_t pid)
     for (int i = 0; i < REQUESTS; i++) {
         /* Gets first: behind puts they would wait for these, and for the process that is stopped.
          */
-        TL_MPI(i < REQUESTS / 4 ? MPI_Rget(memory, 1, type, VICTIM, 0, 1, type, win, &request[i])
-                                : MPI_Rput(mine, 1, type, VICTIM, 0, 1, type, win, &request[i]));
+        TL_MPI(i < GETS ? MPI_Rget(got[i], 1, type, VICTIM, 0, 1, type, win, &request[i])
+                        : MPI_Rput(mine, 1, type, VICTIM, 0, 1, type, win, &request[i]));
     }
-    TL_MPI(MPI_Put(mine, 8, MPI_BYTE, VICTIM, 0, 8, MPI_BYTE, win));
+    /* Behind the pipeline's puts it would wait for these. */
+    if (!is_pipeline())
+        TL_MPI(MPI_Put(mine, 8, MPI_BYTE, VICTIM, 0, 8, MPI_BYTE, win));
     kill(pid, SIGKILL);
-    TL_CHECK(MPI_Waitall(REQUESTS, request, status) != MPI_SUCCESS, "no error of any request");
+    const int rc = MPI_Waitall(REQUESTS, request, status);
+    TL_CHECK(rc != MPI_SUCCESS, "no error of any request");
+    for (int i = 0; i < GETS; i++)
+        if (rc == MPI_SUCCESS || (rc == MPI_ERR_IN_STATUS && status[i].MPI_ERROR == MPI_SUCCESS))
+            check_got(i);
     TL_CHECK(MPI_Win_flush(VICTIM, win) != MPI_SUCCESS, "no error of the flush");
     (void)MPI_Put(mine, 8, MPI_BYTE, VICTIM, 0, 8, MPI_BYTE, win);
     TL_CHECK(MPI_Win_flush(VICTIM, win) != MPI_SUCCESS, "no error of a later flush");
@@ -118,14 +151,20 @@ int main(int argc, char **argv)
 
     setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
     meet_begin_as_child();
+    if (is_pipeline())
+        onic_pipeline_announce(ONIC_PIPELINE_RMA_ALWAYS);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(3, 3);
     adapter_need();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    /* What goes by nic has gaps. */
-    TL_MPI(MPI_Type_vector(BYTES / BLOCK / (adapter_is_nic() ? 4 : 1), BLOCK,
-                           adapter_is_nic() ? 4 * BLOCK : BLOCK, MPI_BYTE, &type));
+    if (is_pipeline())
+        peers_open_pipeline(64 << 10, 8 << 10);
+    /* What goes by nic or the pipeline has gaps. */
+    stride = strcmp(adapter_method(), "rdma") == 0 ? BLOCK : 4 * BLOCK;
+    TL_MPI(MPI_Type_vector(BYTES / stride, BLOCK, stride, MPI_BYTE, &type));
     TL_MPI(MPI_Type_commit(&type));
+    memset(mine, 55, BYTES);
+    memset(memory, 55, BYTES);
     TL_MPI(MPI_Win_create(memory, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     TL_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     TL_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, win));
@@ -145,6 +184,8 @@ int main(int argc, char **argv)
     }
     (void)MPI_Win_unlock_all(win);
     TL_MPI(MPI_Win_free(&win));
+    if (is_pipeline())
+        close_pipeline();
     MPI_Finalize();
     _exit(tl_failed() == 0 ? TL_EXIT_OK : TL_EXIT_FAILED);
 }
