@@ -10,7 +10,6 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -446,10 +445,11 @@ static struct {
 
 void tl_listen(void)
 {
-    listening.to = open("/tmp", O_TMPFILE | O_RDWR | O_APPEND, 0600);
+    // Not a nameless file of /tmp, which not every file system has.
+    listening.to = memfd_create("heard", 0);
     listening.from = dup(STDERR_FILENO);
     if (listening.to < 0 || listening.from < 0)
-        tl_die("no temporary file");
+        tl_die("no file for standard error");
     (void)fflush(stderr);
     (void)dup2(listening.to, STDERR_FILENO);
 }
