@@ -474,6 +474,9 @@ internal_ldadd = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_PRO
 internal_ldflags = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs
 internal_dependencies = $(keep_loaded) test/mpi/libtestlib.a libompi_nic_common.la
 
+test_mpi_connection_lost_LDADD = $(internal_ldadd)
+test_mpi_connection_lost_LDFLAGS = $(internal_ldflags)
+test_mpi_connection_lost_DEPENDENCIES = $(internal_dependencies)
 test_mpi_full_queue_LDADD = $(internal_ldadd)
 test_mpi_full_queue_LDFLAGS = $(internal_ldflags)
 test_mpi_full_queue_DEPENDENCIES = $(internal_dependencies)

@@ -14,14 +14,14 @@
  * @file
  * Connections that break while both processes live: one shuts down all that it has over TCP.
  *
- *  waits  the last rank does when the others wait for its answers, each in its way: in a flush, for
- *         an old value, for a request, for a long put, for a lock. All must end, with an error.
- * Once they waited for ever, unless something more was sent pscw   rank 1 does when rank 0 has
- * posted to it and to rank 2. Rank 0's MPI_Win_wait, and its MPI_Win_test in windows of the second
- * kind, must end with an error, and the notice of rank 2 be used up, so that the next epoch, with
- * rank 2 alone, is right locks  who held the target's lock, or waited for it, is forgotten there,
- * and the others get it. Once they waited for ever. What was to be done under a lock that never
- * came is not done
+ *  - `waits`: the last rank does when the others wait for its answers, each in its way: in a flush,
+ *    for an old value, for a request, for a long put, for a lock. All must end, with an error. Once
+ *    they waited for ever, unless something more was sent.
+ *  - `pscw`: rank 1 does when rank 0 has posted to it and to rank 2. Rank 0's MPI_Win_wait, and its
+ *    MPI_Win_test in windows of the second kind, must end with an error, and the notice of rank 2
+ * be used up, so that the next epoch, with rank 2 alone, is right.
+ *  - `locks`: who held the target's lock, or waited for it, is forgotten there, and the others get
+ *    it. Once they waited for ever. What was to be done under a lock that never came is not done.
  */
 #include "test/mpi/testlib.h"
 
@@ -29,6 +29,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "common/transport/transport.h"
 #include "test/mpi/shutdown.h"
 
 /* ---- waits ----------------------------------------------------------------------------------- */
@@ -126,9 +127,12 @@ static void run_waits(const tl_window_t *w)
     if (me < target) {
         errors = waits[me].run(w, target);
     } else {
-        /* Away from MPI: nothing is answered until it is too late. */
+        /* Nothing is answered until it is too late, by a server thread neither: one is started
+         * where a socket was full, whatever the parameter says. */
+        onic_transport_lock();
         usleep(500000);
         broken = shutdown_connections();
+        onic_transport_unlock();
     }
     MPI_Bcast(&broken, 1, MPI_INT, target, w->comm);
     if (me < target) {
