@@ -5,7 +5,7 @@
 /** @file All differences between the supported Open MPI series, 4.1, 5.0 and 6.
  *
  *  Include it before any other header of Open MPI: its internal headers rely on its configuration
- * header and on ptrdiff_t, without including them. */
+ *  header and on ptrdiff_t, without including them. */
 #pragma once
 
 #include <stdbool.h>
@@ -82,7 +82,7 @@ typedef int onic_disp_unit_t;
 #endif
 
 /** Reads an info key into `value`, of `length` + 1 bytes; *found_p tells whether it exists. A
- * longer value is cut. A macro, for files that include opal/util/info.h. */
+ *  longer value is cut. A macro, for files that include opal/util/info.h. */
 #if ONIC_OMPI_AT_LEAST(5, 0)
 #define ONIC_INFO_GET(info, key, length, value, found_p)                                           \
     do {                                                                                           \

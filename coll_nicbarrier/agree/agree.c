@@ -29,10 +29,10 @@
 #include "opal/util/proc.h"
 
 /** The least score at which an engine is opened without being named. A lower one does no better
- * than the module below, and would cost memory in each process. */
+ *  than the module below, and would cost memory in each process. */
 #define WORTHWHILE 50
 /** The tag next to those of Open MPI's collectives, which go downwards from the one of allgather.
- * It has none of its own between that and MPI_ANY_TAG. */
+ *  It has none of its own between that and MPI_ANY_TAG. */
 #define TAG (MCA_COLL_BASE_TAG_ALLGATHER + 1)
 
 /* ---- an agreement ---------------------------------------------------------------------------
@@ -359,7 +359,7 @@ static bool passes_trial(agreement_t *a)
 }
 
 /** All ranks: the part between several leaders. Once an engine is connected, partners may need
- * answers: its helper thread or Open MPI's progress gives them. */
+ *  answers: its helper thread or Open MPI's progress gives them. */
 static int set_up_network(agreement_t *a, int *able_p)
 {
     const bool leads = a->plan.leader >= 0;

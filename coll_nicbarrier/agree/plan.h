@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What all ranks of a communicator conclude from the facts of each: which ranks share a
- * node, which lead, which engine is best. All ranks conclude the same. Pure. */
+ *  node, which lead, which engine is best. All ranks conclude the same. Pure. */
 #pragma once
 
 #include <stdbool.h>

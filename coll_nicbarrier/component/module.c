@@ -54,7 +54,7 @@ OBJ_CLASS_INSTANCE(nicbarrier_module_t, mca_coll_base_module_t, construct, destr
 /* ---- barriers ------------------------------------------------------------------------------- */
 
 /** Agrees on a team for the communicator. If there is none, the module below serves for good, since
- * another agreement would ask the same. */
+ *  another agreement would ask the same. */
 static nicbarrier_barriers_t *set_up(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
 {
     int rc;

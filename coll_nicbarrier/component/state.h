@@ -119,9 +119,9 @@ typedef struct nicbarrier_request {
 OBJ_CLASS_DECLARATION(nicbarrier_request_t);
 
 /** The barriers of a communicator, in the order of their calls, and the team that carries them.
- * Each gets a number, its epoch, and is entered as soon as it begins. Barriers
- * become complete in order, so only the first of the queue need be polled. The queue holds the
- * requests of nonblocking barriers; a blocking barrier only takes a number. */
+ *  Each gets a number, its epoch, and is entered as soon as it begins. Barriers
+ *  become complete in order, so only the first of the queue need be polled. The queue holds the
+ *  requests of nonblocking barriers; a blocking barrier only takes a number. */
 struct nicbarrier_barriers {
     struct ompi_communicator_t *comm;
     nicbarrier_team_t *team;

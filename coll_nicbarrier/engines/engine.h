@@ -145,7 +145,7 @@ typedef struct nicbarrier_engine {
 
     /** Starts what the process needs (socket, worker). May be called again after it has failed or
      * after close. Called within MPI calls only, never within Open MPI's progress. 0, or -1 and the
-     * reason. */
+     *  reason. */
     int (*open)(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why);
 
     /** Stops the engine. All groups have been disconnected, and no process of the job needs an
@@ -159,7 +159,7 @@ typedef struct nicbarrier_engine {
 
     /** Takes the partners' endpoints, which are checked as anything that a peer sends. The group is
      * ready then. Messages sent before this call, here or there, must not be lost for good. Returns
-     * 0, or -1 and the reason: then disconnect follows. */
+     *  0, or -1 and the reason: then disconnect follows. */
     int (*connect)(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                    const nicbarrier_net_events_t *events, nicbarrier_reason_t *why);
 
@@ -171,7 +171,7 @@ typedef struct nicbarrier_engine {
     uint64_t (*completed)(const nicbarrier_net_t *net);
 
     /** Takes in what has come and sends what has become due. Never waits. Returns how many packets
-     * or flags were new. MPI threads, often. */
+     *  or flags were new. MPI threads, often. */
     int (*progress)(nicbarrier_net_t *net);
 
     /** The communicator is freed, after all members have entered the same epochs; or connect has
@@ -185,7 +185,7 @@ typedef struct nicbarrier_engine {
     bool (*failed)(const nicbarrier_net_t *net);
 
     /** Marks the group as failed, because a process behind this member has died, and notifies all
-     * other members. A member whose notice is lost learns of it when it waits. Any thread. */
+     *  other members. A member whose notice is lost learns of it when it waits. Any thread. */
     void (*fail)(nicbarrier_net_t *net);
 
     /* Optional: each of these may be NULL. */

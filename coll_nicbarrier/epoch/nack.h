@@ -60,6 +60,6 @@ void nicbarrier_nacks_received(nicbarrier_nacks_t *n, uint32_t k);
 uint64_t nicbarrier_nacks_expire(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint64_t now);
 
 /** True if a NACK that asks for the message of my step k with this epoch or a later one, without
- * the failure bit, is answered by repeating that message. It is not where that has not been sent
- * yet, or never will be. */
+ *  the failure bit, is answered by repeating that message. It is not where that has not been sent
+ *  yet, or never will be. */
 bool nicbarrier_nacks_answer(const nicbarrier_rule_t *r, uint32_t k, uint64_t epoch);

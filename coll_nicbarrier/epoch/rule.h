@@ -35,8 +35,8 @@
 #define NICBARRIER_RULE_STEPS 32
 
 /** No member enters more epochs than this beyond the last that is complete for it: there is no
- * memory for so many requests. So no word exceeds the receiver's last entered epoch by more than
- * this: what its sender has completed, the receiver has entered. */
+ *  memory for so many requests. So no word exceeds the receiver's last entered epoch by more than
+ *  this: what its sender has completed, the receiver has entered. */
 #define NICBARRIER_OUTSTANDING_MAX (UINT64_C(1) << 31)
 
 /** Bit of a word: the sender knows that the group has failed. The other bits are the epoch. */

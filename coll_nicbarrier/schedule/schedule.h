@@ -43,7 +43,7 @@ typedef struct nicbarrier_step {
 } nicbarrier_step_t;
 
 /** The steps of `rank` among `n` ranks. @return their number, 0 for n = 1; or -1 where an argument
- * is out of range (n < 1, rank not within 0 .. n-1, no such kind) */
+ *  is out of range (n < 1, rank not within 0 .. n-1, no such kind) */
 int nicbarrier_schedule(nicbarrier_schedule_kind_t kind, int32_t rank, int32_t n,
                         nicbarrier_step_t steps[NICBARRIER_STEPS_MAX]);
 

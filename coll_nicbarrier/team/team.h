@@ -51,12 +51,12 @@ nicbarrier_team_t *nicbarrier_team_new(const nicbarrier_team_config_t *config);
 
 /** Adds the node's part: flags in the segment at `offset` (a multiple of 128) for `n`
  * members, of whom this is number `me` (shm.h). `network` says whether the team has a network part.
- * Takes over the segment and clears *segment. */
+ *  Takes over the segment and clears *segment. */
 void nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_t offset, int n,
                             int me, int fanout, bool network);
 
 /** Adds the network part: connects the group t->net, which t->engine has prepared, to the partners.
- * 0, or -1 and the reason. */
+ *  0, or -1 and the reason. */
 int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *endpoints,
                             nicbarrier_reason_t *why);
 
@@ -64,7 +64,7 @@ int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *
  *  but shows that messages of the engine get through. To be called until it returns 1 (complete) or
  *  -1 (it fails, or has not ended in NICBARRIER_TRIAL_SECONDS, with the reason); else it returns 0.
  *  All leaders take part at the same time, so none is waited for; whoever has to wait very long for
- * a processor only loses speed by it, since the module below serves then. */
+ *  a processor only loses speed by it, since the module below serves then. */
 int nicbarrier_team_try(nicbarrier_team_t *t, nicbarrier_reason_t *why);
 
 #define NICBARRIER_TRIAL_SECONDS 10

@@ -39,7 +39,7 @@ typedef enum nicbarrier_processors {
 } nicbarrier_processors_t;
 
 /** Actions, as bits, done from the lowest to the highest. After each the caller checks for the end
- * of the barrier. */
+ *  of the barrier. */
 typedef enum nicbarrier_wait_action {
     NICBARRIER_WAIT_PAUSE = 1,    /**< let the processor's other thread go first, some ns */
     NICBARRIER_WAIT_PROGRESS = 2, /**< call Open MPI's progress */

@@ -5,15 +5,15 @@
 /** @file Copies of contiguous bytes. All user data goes through these. Pure; any thread.
  *
  *  From about 2 KiB on, glibc's memcpy uses `rep movsb` on most current processors. On some of them
- * that is 15 to 30 times slower than vector moves if the destination lies a few bytes further in
- * its page than the source. So long copies here move vectors of 32 bytes (perf/copy). Elsewhere
- * memcpy is still used for copies that just fit into the caches: it takes a quarter less time, and
- * half of it if another processor reads the destination next. It is also used below 1 KiB; very
- * short copies are single moves.
+ *  that is 15 to 30 times slower than vector moves if the destination lies a few bytes further in
+ *  its page than the source. So long copies here move vectors of 32 bytes (perf/copy). Elsewhere
+ *  memcpy is still used for copies that just fit into the caches: it takes a quarter less time, and
+ *  half of it if another processor reads the destination next. It is also used below 1 KiB; very
+ *  short copies are single moves.
  *
  *  Tearing. An aligned element is split only where moves begin or end inside it. So all moves begin
  * at multiples of 8, from the first such address on. A `key` tells which side's addresses count; if
- * an element is aligned on both sides, they agree. */
+ *  an element is aligned on both sides, they agree. */
 #pragma once
 
 #include <stdbool.h>
@@ -124,8 +124,8 @@ static inline void onic_copy_out(void *to, const void *from, size_t bytes)
 }
 
 /** The same for a long destination that another processor is to read next: by streaming stores, if
- * the processor has them. They are complete before any later store. A plain store takes its line
- * from the reader's cache, which is 5 to 8 times as slow between processors that share neither a
- * cache nor a package. Between nearer processors streaming stores are faster, too, but whole
- * transfers are slower, since the data is then read from memory. */
+ *  the processor has them. They are complete before any later store. A plain store takes its line
+ *  from the reader's cache, which is 5 to 8 times as slow between processors that share neither a
+ *  cache nor a package. Between nearer processors streaming stores are faster, too, but whole
+ *  transfers are slower, since the data is then read from memory. */
 ONIC_EXPORT void onic_copy_streaming(void *to, const void *from, size_t bytes);

@@ -7,7 +7,7 @@
  *  A layout is a short program of nested strides, the multi-strided shape of ARMCI (up to eight
  *  levels of {count, stride} over a contiguous block), or, if a type is irregular, such levels over
  * a list of runs. The packed order of a layout is the order of the type map: the outermost level is
- * the slowest, inside it the runs in their order, inside a run its blocks.
+ *  the slowest, inside it the runs in their order, inside a run its blocks.
  *
  *  All offsets are relative to a base address that the layout does not hold, so the same layout
  *  describes the origin and the target side and can travel between processes.
@@ -101,14 +101,14 @@ ONIC_EXPORT onic_layout_status_t onic_layout_cut(onic_layout_t *l, uint64_t size
 ONIC_EXPORT onic_layout_status_t onic_runs_add(onic_runs_t *r, onic_run_t run);
 
 /** Appends all the pieces of `l`, shifted by `shift`, to `r`, as few runs. After an error `r` can
- * only be passed to onic_runs_fini. At most 2^32 - 1 runs, else ONIC_LAYOUT_OVERFLOW. */
+ *  only be passed to onic_runs_fini. At most 2^32 - 1 runs, else ONIC_LAYOUT_OVERFLOW. */
 ONIC_EXPORT onic_layout_status_t onic_runs_add_layout(onic_runs_t *r, const onic_layout_t *l,
                                                       int64_t shift);
 
 /** Makes `l` from a list and leaves the list empty, even on an error. A list of one run, or one
- * that is regular (equal runs at a constant distance, groups of such runs at a constant distance,
- * and so on), becomes stride form, if that leaves room for `above` more outer levels, 0 ..
- * ONIC_LAYOUT_MAX_LEVELS. */
+ *  that is regular (equal runs at a constant distance, groups of such runs at a constant distance,
+ *  and so on), becomes stride form, if that leaves room for `above` more outer levels, 0 ..
+ *  ONIC_LAYOUT_MAX_LEVELS. */
 ONIC_EXPORT onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_runs_t *r,
                                                        uint32_t above);
 
@@ -135,7 +135,7 @@ static inline bool onic_layout_is_contig(const onic_layout_t *l)
 }
 
 /** Makes `l` one block of `size` <= INT64_MAX bytes from 0 on. For short transfers, which make two
- * such layouts each: unused levels are not written. */
+ *  such layouts each: unused levels are not written. */
 static inline void onic_layout_set(onic_layout_t *l, uint64_t size)
 {
     l->size = l->block = size;
@@ -192,7 +192,7 @@ ONIC_EXPORT bool onic_cursor_next(onic_cursor_t *c, uint64_t max, int64_t *offse
                                   uint64_t *len_p);
 
 /** How many of the `len` > 0 packed bytes from `pos` on can be moved separately without tearing an
- * aligned element of up to 8 bytes, if the layout's memory begins at `base` (modulo 8): the byte
+ *  aligned element of up to 8 bytes, if the layout's memory begins at `base` (modulo 8): the byte
  * after them begins a block, or lies at a multiple of 8. At least 1; all if there is no such place.
  */
 ONIC_EXPORT uint64_t onic_layout_whole(const onic_layout_t *l, uint64_t base, uint64_t pos,
@@ -201,7 +201,7 @@ ONIC_EXPORT uint64_t onic_layout_whole(const onic_layout_t *l, uint64_t base, ui
 /* ---- wire form ------------------------------------------------------------------------------ */
 
 /** Encodes a whole layout. `*len_p` is the number of bytes used. ONIC_LAYOUT_NO_SPACE if it does
- * not fit in `cap`. A stride-form layout never needs more than ONIC_LAYOUT_ENCODED_MAX bytes. */
+ *  not fit in `cap`. A stride-form layout never needs more than ONIC_LAYOUT_ENCODED_MAX bytes. */
 #define ONIC_LAYOUT_ENCODED_MAX 200
 ONIC_EXPORT onic_layout_status_t onic_layout_encode(const onic_layout_t *l, void *buf, size_t cap,
                                                     size_t *len_p);
@@ -217,8 +217,8 @@ ONIC_EXPORT onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint
                                                           size_t *len_p, uint64_t *data_p);
 
 /** Appends the runs of a slice to a list, at most len / 2 of them. The slice comes from a peer and
- * takes all `len` bytes. `*data_p` gets the bytes of data that the runs describe. After an error
- * the list can only be passed to onic_runs_fini. */
+ *  takes all `len` bytes. `*data_p` gets the bytes of data that the runs describe. After an error
+ *  the list can only be passed to onic_runs_fini. */
 ONIC_EXPORT onic_layout_status_t onic_runs_decode(onic_runs_t *runs, const void *buf, size_t len,
                                                   uint64_t *data_p);
 
@@ -228,7 +228,7 @@ ONIC_EXPORT size_t onic_layout_encode_around(const onic_layout_t *l,
                                              unsigned char buf[ONIC_LAYOUT_ENCODED_MAX]);
 
 /** Makes `l` from a list and all `len` bytes, which come from a peer and were made by the function
- * above. `list` is in list form, at offset 0, without levels, and is shared. On an error
+ *  above. `list` is in list form, at offset 0, without levels, and is shared. On an error
  *  (ONIC_LAYOUT_BAD_ENCODING) `l` is unchanged. */
 ONIC_EXPORT onic_layout_status_t onic_layout_decode_around(onic_layout_t *l,
                                                            const onic_layout_t *list,

@@ -11,7 +11,7 @@
 #include "common/layout/layout.h"
 
 /** The positions of the runs of a new list, `nruns + 1` of them, owned by one layout; NULL if
- * memory is exhausted. onic_layout_fini frees them. */
+ *  memory is exhausted. onic_layout_fini frees them. */
 uint64_t *onic_list_positions(const onic_run_t *run, size_t nruns);
 
 /** Bytes in one pass of everything below level 0. The layout must not be empty. */
@@ -85,7 +85,7 @@ static inline onic_run_t onic_cursor_run(const onic_cursor_t *c)
 }
 
 /** The next data as one run of at most `max` bytes: whole blocks if at least one fits, else part of
- * one. Returns its bytes; 0 at the end of the layout or if `max` is 0. */
+ *  one. Returns its bytes; 0 at the end of the layout or if `max` is 0. */
 static inline uint64_t onic_cursor_peek(const onic_cursor_t *c, uint64_t max, onic_run_t *run)
 {
     if (max == 0 || c->pos == c->layout->size)

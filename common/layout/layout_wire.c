@@ -9,13 +9,13 @@
  *      empty   nothing
  *      stride  offset, block
  *      list    runs: flags (one byte), distance from the offset of the run before, then those of
- * block, count, stride that the flags do not imply; the last run has a flag around  offset; the
- * list itself is known
+ *  block, count, stride that the flags do not imply; the last run has a flag around  offset; the
+ *  list itself is known
  *
  *  and then for all forms the levels from the innermost: count, stride. Numbers are base-128
  *  varints, seven bits in a byte, the lowest first; signed ones are folded (0, -1, 1, -2 ...). The
- * decoder refuses encodings that exceed the bytes, overflow, or have empty parts that must not be
- * empty.
+ *  decoder refuses encodings that exceed the bytes, overflow, or have empty parts that must not be
+ *  empty.
  */
 #include "common/layout/layout.h"
 

@@ -6,8 +6,8 @@
  *
  *  Pure: no MPI, no allocation, no global state. Safe to call from many threads, each with its own
  *  cursors. Aligned elements of up to 8 bytes are never torn: if source and destination are both
- * aligned to 2, 4 or 8 bytes, moves do not split such an element. If a layout has a byte of the
- * destination more than once, the last one in packed order stays. */
+ *  aligned to 2, 4 or 8 bytes, moves do not split such an element. If a layout has a byte of the
+ *  destination more than once, the last one in packed order stays. */
 #pragma once
 
 #include <stdint.h>
@@ -16,7 +16,7 @@
 #include "common/layout/layout.h"
 
 /** Gathers up to `len` bytes from the cursor's position on into the contiguous `dst`, and moves the
- * cursor. Returns the bytes copied, less than `len` only at the end of the layout. */
+ *  cursor. Returns the bytes copied, less than `len` only at the end of the layout. */
 ONIC_EXPORT uint64_t onic_pack(onic_cursor_t *c, const void *base, void *dst, uint64_t len);
 
 /** onic_pack for a long destination that another processor reads next (onic_copy_streaming). */

@@ -8,7 +8,7 @@
  *
  *  Tearing. Single moves never split an aligned element. Longer blocks are moved in units of at
  * least 8 bytes from a multiple of 8 on, which small units reach first if necessary. `by_src` tells
- * which side counts; if an element is aligned on both sides, they agree.
+ *  which side counts; if an element is aligned on both sides, they agree.
  */
 #pragma once
 
@@ -113,8 +113,8 @@ ONIC_INLINE bool onic_blocks_collide(uintptr_t dst_stride, uint64_t n, uint64_t 
 
 /** Moves such blocks, of a constant length, in groups that fill half of a set at most. On a
  * fifth-generation EPYC columns of grids with rows of 1, 2 and 4 KiB are 1.5 to 3 times faster this
- * way; on a fourth-generation one, with rows of 4 and 8 KiB, 1.3 times, and 1.1 times with groups
- * of whole sets. A fence that is not a locked operation takes longer, or does not wait. */
+ *  way; on a fourth-generation one, with rows of 4 and 8 KiB, 1.3 times, and 1.1 times with groups
+ *  of whole sets. A fence that is not a locked operation takes longer, or does not wait. */
 ONIC_INLINE void onic_blocks_in_groups(uintptr_t dst, uintptr_t dst_stride, uintptr_t src,
                                        uintptr_t src_stride, uint64_t n, size_t block)
 {
@@ -261,8 +261,8 @@ static inline uint64_t least(uint64_t a, uint64_t b)
 }
 
 /** Moves `passes` times `n` blocks. If passes have few blocks, the loops are exchanged, in tiles
- * that stay in the cache; `exchange` allows that: the order does not matter, because no two passes
- * write the same byte. */
+ *  that stay in the cache; `exchange` allows that: the order does not matter, because no two passes
+ *  write the same byte. */
 static inline void move_nest(side_t dst, side_t src, uint64_t block, uint64_t n, uint64_t passes,
                              bool exchange, bool by_src)
 {

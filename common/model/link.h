@@ -4,11 +4,11 @@
  */
 /** @file The numbers that choices are based on: their meaning, and how they are read and written as
  * text. A job measures nothing: the numbers of networks are given; those of a node's ways are built
- * in for a few processors, or measured once for a machine.
+ *  in for a few processors, or measured once for a machine.
  *
  *  Across a network equations give the cost of a way: those of strided transfers (strided-RMA
- * paper, section 4) are here, those of the superpipeline in pipeline.h. The distance of packed
- * blocks is a separate term (onic_link_gather). On a node each way has its own cost of the start,
+ *  paper, section 4) are here, those of the superpipeline in pipeline.h. The distance of packed
+ *  blocks is a separate term (onic_link_gather). On a node each way has its own cost of the start,
  * of a piece and of a byte, since these can be measured there. Pure; the caller serialises changes.
  */
 #pragma once
@@ -21,12 +21,12 @@
 #include "common/support/export.h"
 
 /** Nanoseconds, nanoseconds per byte, GB/s, or counts: all are positive and finite. For each
- * number: its name, and its default for a peer on this node, for one across a network by messages
- * only, and for one whose memory the adapter reads and writes.
+ *  number: its name, and its default for a peer on this node, for one across a network by messages
+ *  only, and for one whose memory the adapter reads and writes.
  *
  *  Rows that lie a line or a page apart are mostly cold: programs sweep their memory between two
- * exchanges. Registration costs as in the superpipeline paper, section 2; requests cost about what
- * adapters of 100 Gb/s need. */
+ *  exchanges. Registration costs as in the superpipeline paper, section 2; requests cost about what
+ *  adapters of 100 Gb/s need. */
 #define ONIC_LINK_NUMBERS(X)                                                                       \
     X(block, 0.5, 0.5, 0.5)      /* one block of a gather that shares cache lines with others */   \
     X(line, 2, 2, 2)             /* a block that has a cache line of its own */                    \
@@ -80,8 +80,8 @@ typedef struct onic_cost {
 } onic_cost_t;
 
 /** The cost of `bytes` > 0 in `pieces` >= 1 pieces of about `block` bytes. The cost of a piece is
- * interpolated between the lengths, is that of the least length below it, and grows in proportion
- * above the greatest. */
+ *  interpolated between the lengths, is that of the least length below it, and grows in proportion
+ *  above the greatest. */
 ONIC_EXPORT double onic_cost(const onic_cost_t *cost, double pieces, double block, double bytes);
 
 /** The ways: those of one-sided transfers, from the call to the end of the following flush, and
@@ -118,7 +118,7 @@ typedef struct onic_links {
 ONIC_EXPORT onic_links_t onic_links_default(const char *processor);
 
 /** A text fragment that says whether those costs were measured on such a processor, as the first
- * line of their text says (", measured on ", ", derived "). */
+ *  line of their text says (", measured on ", ", derived "). */
 ONIC_EXPORT const char *onic_links_basis(const char *processor);
 
 /** The name of a processor with built-in costs, or "other", from what CPUID gives: the vendor
@@ -134,9 +134,9 @@ ONIC_EXPORT double onic_link_packed(const onic_link_t *link, double bytes);
 
 /** The NIC-based method (strided-RMA paper, section 5.2): the cost of `requests` work requests (at
  * least 1), with in all `entries` pieces in their gather lists (no fewer than requests) and `bytes`
- * bytes. After the first request the longest of these counts: making the others (k ts of equation
- * (1)), the sliding window (figure 5), or moving the bytes (tn N). Nanoseconds until the last
- * answer. */
+ *  bytes. After the first request the longest of these counts: making the others (k ts of equation
+ *  (1)), the sliding window (figure 5), or moving the bytes (tn N). Nanoseconds until the last
+ *  answer. */
 ONIC_EXPORT double onic_link_requests(const onic_link_t *link, bool read, double requests,
                                       double entries, double bytes);
 
@@ -151,13 +151,13 @@ ONIC_EXPORT double onic_link_gather(const onic_link_t *link, const onic_layout_t
 /* ---- as text -------------------------------------------------------------------------------- */
 
 /** Replaces the numbers that the lines of a text give. Kinds of peer are node, net and adapter,
- * with numbers as in "net: message=9000,byte=0.25"; without a kind, node; names are those of the
- * struct. Distances are near, package and far, with costs as in "near:
- * pack_put=700/0.1/0.1/1/2/9/90:300/0.05/0.1/1/2/9/90": the members of onic_cost_t, for a single
+ *  with numbers as in "net: message=9000,byte=0.25"; without a kind, node; names are those of the
+ *  struct. Distances are near, package and far, with costs as in "near:
+ *  pack_put=700/0.1/0.1/1/2/9/90:300/0.05/0.1/1/2/9/90": the members of onic_cost_t, for a single
  * transfer, and for one of many. Blanks around items, empty lines and comments after # are ignored;
- * a kind may occur more than once. Returns 0; or, nothing replaced, the line, from 1 on, that is
- * too long or has an unknown name, a number that is not positive and finite (of costs: is
- * negative), or anything between them; or the line after the last if the text has no items. */
+ *  a kind may occur more than once. Returns 0; or, nothing replaced, the line, from 1 on, that is
+ *  too long or has an unknown name, a number that is not positive and finite (of costs: is
+ *  negative), or anything between them; or the line after the last if the text has no items. */
 ONIC_EXPORT int onic_links_read(onic_links_t *links, const char *text);
 
 /** Writes all numbers in that form, at most `cap` > 0 bytes with the closing 0. */
@@ -169,17 +169,17 @@ ONIC_EXPORT void onic_links_write(const onic_links_t *links, char *buf, size_t c
 /* ---- glue: link_file.c, link_given.c --------------------------------------------------------- */
 
 /** Reads a file of such lines, with the same result. Negative: -EFBIG or -EILSEQ if it is not a
- * text of less than 64 KiB, another errno if it cannot be read. Any thread. */
+ *  text of less than 64 KiB, another errno if it cannot be read. Any thread. */
 ONIC_EXPORT int onic_links_load(onic_links_t *links, const char *path);
 
 /** Most bytes of a text that says where numbers come from. */
 #define ONIC_LINKS_FROM 512
 
 /** Reads the user's value of a component's parameter `cost`: "default", such lines, or @FILE.
- * Numbers not given are the defaults for this processor: what calibration has measured on such a
- * processor, in a file VENDOR-FAMILY-MODEL.txt in the user's .openmpi/ompi-nic or in the folder
- * `costs` beside the components; otherwise, or if that file is malformed, which is reported in a
- * line, the built-in ones. `from` gets the source. False if `cost` is none of these; then
- * "bad-cost" of that help file has been shown. MPI thread. */
+ *  Numbers not given are the defaults for this processor: what calibration has measured on such a
+ *  processor, in a file VENDOR-FAMILY-MODEL.txt in the user's .openmpi/ompi-nic or in the folder
+ *  `costs` beside the components; otherwise, or if that file is malformed, which is reported in a
+ *  line, the built-in ones. `from` gets the source. False if `cost` is none of these; then
+ *  "bad-cost" of that help file has been shown. MPI thread. */
 ONIC_EXPORT bool onic_links_given(onic_links_t *links, const char *cost, char from[ONIC_LINKS_FROM],
                                   const char *help_file);

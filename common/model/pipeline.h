@@ -4,10 +4,10 @@
  */
 /** @file The model of the pipeline and of the superpipeline (superpipeline paper, sections 3 and 4,
  *  with its equation numbers). Bytes are copied into buffers, moved, and copied out, chunk by
- * chunk, all three concurrently. The paper assumes that copying is faster than the network (q >=
- * 1). In shared memory it often is not; so each total time is the longest of three: all moves in
- * sequence, all copies of the sender, or all copies of the receiver. If q >= 1 the first is the
- * paper's equation. Pure. Nanoseconds; lengths and numbers of chunks are doubles, as in the paper.
+ *  chunk, all three concurrently. The paper assumes that copying is faster than the network (q >=
+ *  1). In shared memory it often is not; so each total time is the longest of three: all moves in
+ *  sequence, all copies of the sender, or all copies of the receiver. If q >= 1 the first is the
+ *  paper's equation. Pure. Nanoseconds; lengths and numbers of chunks are doubles, as in the paper.
  */
 #pragma once
 
@@ -17,8 +17,8 @@
 #include "common/support/export.h"
 
 /** Sizes of the chunks of a superpipeline: first, first * ratio, first * ratio^2 ..., within
- * bounds: a buffer holds at most `most`, and chunks that shrink without a bound would never reach
- * the end of a long transfer. 0 < least <= first <= most, ratio > 0. */
+ *  bounds: a buffer holds at most `most`, and chunks that shrink without a bound would never reach
+ *  the end of a long transfer. 0 < least <= first <= most, ratio > 0. */
 typedef struct onic_chunks {
     double first; /**< C_0 */
     double ratio; /**< q; at most 1 if copying is no faster than moving */
@@ -38,8 +38,8 @@ ONIC_EXPORT double onic_chunks_sum(const onic_chunks_t *c, double n);
 ONIC_EXPORT double onic_chunks_count(const onic_chunks_t *c, double bytes);
 
 /** Equation (9): the time for L > 0 bytes from the end of the handshake, during which the first
- * chunk was copied, if chunks are consumed in blocks of `block` bytes while they arrive. The last
- * chunk has the remaining bytes. Equations (1) to (4) and (8) are in the test. */
+ *  chunk was copied, if chunks are consumed in blocks of `block` bytes while they arrive. The last
+ *  chunk has the remaining bytes. Equations (1) to (4) and (8) are in the test. */
 ONIC_EXPORT double onic_superpipeline_time_blocks(const onic_link_t *link, const onic_chunks_t *c,
                                                   double bytes, double block);
 
@@ -48,10 +48,10 @@ ONIC_EXPORT double onic_superpipeline_time_blocks(const onic_link_t *link, const
 
 /** The fastest chunks for `bytes` >= 1, a whole number, by dynamic programming over the prefixes of
  * the transfer: a prefix can leave the sender when the best shorter one has left and its last chunk
- * is copied. Chunks hold at most `most` (more if over ONIC_OPTIMAL_MAX / 2 would be needed), and
- * end at some multiples of `unit` >= 1, a whole number, counted from the end of the transfer.
+ *  is copied. Chunks hold at most `most` (more if over ONIC_OPTIMAL_MAX / 2 would be needed), and
+ *  end at some multiples of `unit` >= 1, a whole number, counted from the end of the transfer.
  * `begun`: nanoseconds of copying before the first may leave, as in a handshake; `block`: as above.
- * May take a millisecond. Returns how many; `size` gets their bytes. */
+ *  May take a millisecond. Returns how many; `size` gets their bytes. */
 ONIC_EXPORT unsigned onic_chunks_optimal(const onic_link_t *link, double bytes, double unit,
                                          double most, double begun, double block,
                                          uint32_t size[ONIC_OPTIMAL_MAX]);

@@ -4,16 +4,16 @@
  */
 /** @file The pipeline: long transfers between two layouts in user memory, through buffers that the
  *  receiver owns. It implements both the superpipeline of A. Denis (2011), section 4, and the
- * host-based method of HBNA.
+ *  host-based method of HBNA.
  *
  *  Each process has one pool of at most 64 receive buffers. A sender leases some of the receiver's,
  *  packs chunk after chunk into them and publishes them block by block, while the receiver unpacks.
- * A transfer that is longer than its lease reuses the buffers (folding, N-buffering). So all
- * senders together never leave more at a receiver than its receive pool holds.
+ *  A transfer that is longer than its lease reuses the buffers (folding, N-buffering). So all
+ *  senders together never leave more at a receiver than its receive pool holds.
  *
  *  core/ makes the decisions; shm/ and rma/ are the carriers, within a node and between hosts. This
- * folder has the list of running transfers, and the functions for components. The component sends
- * the ticket in a message of its own, so that data and its description arrive together:
+ *  folder has the list of running transfers, and the functions for components. The component sends
+ *  the ticket in a message of its own, so that data and its description arrive together:
  *
  *      put: origin  onic_pipeline_send_locked, message with the ticket, onic_pipeline_run_locked
  *           target  onic_pipeline_receive_locked, in the handler of that message
@@ -21,12 +21,12 @@
  *           target  onic_pipeline_answer_locked, in the handler of that message
  *
  *  The memory of a transfer stays valid, but may be reused for another one once `done` has been
- * called.
+ *  called.
  *
  *  Threads: functions named ..._locked are called with the transport lock held, by any thread,
- * handlers included, and never wait; all others are called without it. Packing, unpacking, `take`
- * and `done` run with the lock, in any thread that makes progress, and must not touch an Open MPI
- * object. */
+ *  handlers included, and never wait; all others are called without it. Packing, unpacking, `take`
+ *  and `done` run with the lock, in any thread that makes progress, and must not touch an Open MPI
+ *  object. */
 #pragma once
 
 #include <stdbool.h>
@@ -91,7 +91,7 @@ ONIC_EXPORT onic_transfer_t *onic_pipeline_send_locked(onic_peer_t *to, onic_pip
 
 /** Put, at the target, in the handler: queues the transfer. `sink` NULL: drops the data, for a
  * message that is refused, so that the lease ends. OMPI_ERR_BAD_PARAM if `from` no longer has those
- * buffers or the length is not the sink's; nothing is queued then. */
+ *  buffers or the length is not the sink's; nothing is queued then. */
 ONIC_EXPORT int onic_pipeline_receive_locked(onic_peer_t *from, const onic_ticket_t *ticket,
                                              onic_pipeline_end_t *sink);
 

@@ -14,7 +14,7 @@
 #include "opal/mca/mca.h"
 
 /** Registers a parameter. A number's range is added to its help. Its default stays where something
- * is given that is no number of the range; suffixes k, m and g are powers of 1024. */
+ *  is given that is no number of the range; suffixes k, m and g are powers of 1024. */
 ONIC_EXPORT void onic_param_register(const mca_base_component_t *c, const onic_param_t *p);
 
 /** True if a word of the list was given, or where there is no list. False after the text "bad-word"

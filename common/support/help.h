@@ -16,15 +16,15 @@
 ONIC_EXPORT void onic_add_help_dir(const void *inside, const char *otherwise);
 
 /** The folder that this library was loaded from, where its components lie, into `dir` of `cap`
- * bytes. False where that cannot be found out. Any thread. */
+ *  bytes. False where that cannot be found out. Any thread. */
 ONIC_EXPORT bool onic_component_dir(char *dir, size_t cap);
 
 /** Prints a line. Any thread. */
 ONIC_EXPORT void onic_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /** Prints a line. Equal ones of all that one mpirun has started on a node are printed once: for
- * what each process would say, with nothing in it that differs between them. Reads no structure of
- * Open MPI's, so it may be called in another series of it. Any thread. */
+ *  what each process would say, with nothing in it that differs between them. Reads no structure of
+ *  Open MPI's, so it may be called in another series of it. Any thread. */
 ONIC_EXPORT void onic_say_once(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /** Prints the text `topic` of a help file, with its arguments put in as printf does; equal texts

@@ -4,10 +4,10 @@
  */
 /** @file How processes learn each other's addresses: one by one, from what each has published in
  *  Open MPI's exchange; or all those of a communicator at once, where a component opens the
- * transport after MPI_Init.
+ *  transport after MPI_Init.
  *
  *  The latter are kept once for each node, in sorted tables in shared memory, until the transport
- * is closed. A process that is first sent to, or heard of, gets a record of its own from there
+ *  is closed. A process that is first sent to, or heard of, gets a record of its own from there
  *  (peers.c) without a system call, so handlers may look. */
 #include "common/support/collective.h"
 #include "common/support/modex.h"

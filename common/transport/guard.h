@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The lock of the transport. While the program has less than MPI_THREAD_MULTIPLE and no
- * server thread was ever started only one thread can be here, and takes the lock without an atomic
+ *  server thread was ever started only one thread can be here, and takes the lock without an atomic
  *  exchange, which would take longer than the rest of a short message's way. The word says whether
  *  it is held. Pure. */
 #pragma once

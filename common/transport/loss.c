@@ -8,7 +8,7 @@
  *
  *  What a lost process had sent before may lie in queues still, and complete what waits for it, or
  *  be written to the memory of a receive. So all of it is handled first (onic_transport.drain):
- * until a progress of all finds nothing, or many have found something, which others go on to send.
+ *  until a progress of all finds nothing, or many have found something, which others go on to send.
  */
 #include "common/ompi_compat.h"
 #include "common/support/help.h"

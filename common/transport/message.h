@@ -45,8 +45,8 @@ ONIC_EXPORT int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *he
 
 /** Handler of an active message. Header and data live only until it returns. `from`: the sender,
  *  where the message or its way names it, else NULL. `rndv` is NULL for data that has arrived;
- * otherwise `data` is, and the payload is refused unless the handler calls onic_rndv_recv: the
- * sender's send completes with success. What comes while there is no handler is dropped. */
+ *  otherwise `data` is, and the payload is refused unless the handler calls onic_rndv_recv: the
+ *  sender's send completes with success. What comes while there is no handler is dropped. */
 typedef void (*onic_am_fn_t)(onic_peer_t *from, const void *header, size_t header_len,
                              const void *data, size_t len, onic_rndv_t *rndv);
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The processes that the transport reaches. The lock must be held where nothing else is
- * said, but for what never changes of a peer; see transport.h. */
+ *  said, but for what never changes of a peer; see transport.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,7 +26,7 @@ static inline uint64_t onic_name(uint32_t job, uint32_t number)
 
 /** The peer of that name, of this job or of one that it is connected with; where it is not known
  *  yet, what it has published is fetched (onic_transport_config_t's publish). It stays until the
- * transport is closed. MPI thread, lock not held; never in a handler. NULL and an OMPI error:
+ *  transport is closed. MPI thread, lock not held; never in a handler. NULL and an OMPI error:
  *  OMPI_ERR_NOT_FOUND where it has published nothing that this version understands. */
 ONIC_EXPORT onic_peer_t *onic_transport_get_peer(uint64_t name, int *rc_p);
 
@@ -70,7 +70,7 @@ ONIC_EXPORT bool onic_peer_is_lost(const onic_peer_t *peer);
 
 /** Neither side can go on without a message that could not be sent: the connection counts as lost
  *  from now on, so that all that waits for the peer ends. The transport itself does so for messages
- * that it had taken, but for a rendezvous. */
+ *  that it had taken, but for a rendezvous. */
 ONIC_EXPORT void onic_peer_give_up(onic_peer_t *peer);
 
 /** Counts lost connections, and attempts to use one: when the number has changed there is more to
@@ -86,7 +86,7 @@ ONIC_EXPORT unsigned onic_transport_losses(void);
  */
 
 /** Looks whether one of those processes has ended; each call looks at the next one, and none at any
- * while the lock is busy. Progress does so now and then. Some 10 us. MPI thread, lock not held. */
+ *  while the lock is busy. Progress does so now and then. Some 10 us. MPI thread, lock not held. */
 ONIC_EXPORT void onic_transport_look_for_dead(void);
 
 /** True if a process of this job on this machine was found dead. Those of other jobs, such as

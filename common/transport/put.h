@@ -22,7 +22,7 @@ ONIC_EXPORT bool onic_transport_puts(void);
 typedef struct onic_region onic_region_t;
 
 /** Allocates zeroed registered memory, at a whole page. NULL where it cannot be had: the transport
- * was opened without puts, or memory is exhausted. The lock must not be held. */
+ *  was opened without puts, or memory is exhausted. The lock must not be held. */
 ONIC_EXPORT onic_region_t *onic_region_new(size_t bytes);
 /** Frees a region into which no process puts any more. The lock must not be held. */
 ONIC_EXPORT void onic_region_free(onic_region_t *region);
@@ -66,7 +66,7 @@ ONIC_EXPORT onic_peer_t *onic_remote_peer(const onic_remote_t *remote);
  *  lie in, NULL where they are not registered. They are the transport's until local completion.
  * Returns 1 where that is so at once, 0 where cb will be called, or an OMPI error. cb gets an error
  * also where the peer is lost; it may send. Nothing is promised of the order in which the bytes can
- * be seen at the peer, nor of that of puts. */
+ *  be seen at the peer, nor of that of puts. */
 ONIC_EXPORT int onic_remote_put(onic_remote_t *remote, size_t offset, const void *data, size_t len,
                                 const onic_region_t *from, onic_send_cb_t cb, void *arg);
 

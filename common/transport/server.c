@@ -7,11 +7,11 @@
  *  sees that it is away from MPI, wakes it so. It then does what there is to do and sleeps again.
  *
  *  Processes of other nodes cannot wake it. Where one may wait (onic_transport_want_server) it
- * looks every idle_usec whether the MPI threads' tick counter moves. Where they have been away for
+ *  looks every idle_usec whether the MPI threads' tick counter moves. Where they have been away for
  * a whole such time it takes over, and sleeps until the network or a returning MPI thread wakes it.
  *  Transports are armed only then: an armed shared-memory queue costs its senders a system call.
  *  Else it looks as often only while this process has left work undone. It never waits for the
- * transport lock. */
+ *  transport lock. */
 #define _GNU_SOURCE
 #include "common/transport/internal.h"
 

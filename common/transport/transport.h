@@ -7,9 +7,9 @@
  *
  *  Threads: the rows, the peers and everything that handlers touch are protected by one lock, the
  *  transport lock. Handlers and send callbacks run with it held, in whichever thread makes
- * progress: an MPI thread, or the server thread that stands in for it. Handlers never wait and
- * never take the lock, and never touch an Open MPI object, which below MPI_THREAD_MULTIPLE is not
- * atomic; but see onic_transport_may_complete_locked. */
+ *  progress: an MPI thread, or the server thread that stands in for it. Handlers never wait and
+ *  never take the lock, and never touch an Open MPI object, which below MPI_THREAD_MULTIPLE is not
+ *  atomic; but see onic_transport_may_complete_locked. */
 #pragma once
 
 #include <stdatomic.h>
@@ -28,7 +28,7 @@
 ONIC_EXPORT void onic_transport_require(const onic_transport_config_t *config);
 
 /** Starts the transport, or takes another reference to it. What the components ask for is put
- * together (requirements.h), in any order. MPI thread. OMPI_SUCCESS or an error after a text. */
+ *  together (requirements.h), in any order. MPI thread. OMPI_SUCCESS or an error after a text. */
 ONIC_EXPORT int onic_transport_open(const onic_transport_config_t *config);
 
 /** Starts the server thread, unless it runs: work is left for which no MPI thread may come back.
@@ -49,9 +49,9 @@ ONIC_EXPORT bool onic_transport_shares_memory(void);
 ONIC_EXPORT void onic_transport_flush(void);
 
 /** For a component that closes the transport when no point-to-point layer can send a barrier:
- * flushes, then waits, progressing, until the others have come here too, in a fence of the
- * launcher's; not for those that have died, nor longer than `usec`. True where all have come. MPI
- * thread. */
+ *  flushes, then waits, progressing, until the others have come here too, in a fence of the
+ *  launcher's; not for those that have died, nor longer than `usec`. True where all have come. MPI
+ *  thread. */
 ONIC_EXPORT bool onic_transport_leave(unsigned usec);
 
 /** The transport lock. */

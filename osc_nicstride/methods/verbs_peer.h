@@ -35,8 +35,8 @@ extern onic_rc_adapter_t nicstride_nic_adapter;
 extern const nicstride_rkey_ops_t nicstride_verbs_rkey_ops;
 
 /** The connection by which the peer's window can be reached, and the window's key. NULL if it
- * cannot be reached now; the target has then been asked for what is missing. `read`: bytes are
- * read, otherwise only written. */
+ *  cannot be reached now; the target has then been asked for what is missing. `read`: bytes are
+ *  read, otherwise only written. */
 onic_rc_t *nicstride_nic_way_locked(nicstride_peer_t *p, bool read,
                                     const nicstride_nic_key_t **key);
 

@@ -7,7 +7,7 @@
  *
  *  Some ways keep order by themselves: messages are handled in the order in which they arrive, and
  *  transfers through receive buffers take their turn at the target. An operation that takes another
- * way than an earlier write to the same bytes waits until that write has landed. For each way, one
+ *  way than an earlier write to the same bytes waits until that write has landed. For each way, one
  *  span covers everything written that way since all had last landed. So a stream of operations
  *  costs two comparisons each, and bytes between writes may be waited for needlessly.
  *

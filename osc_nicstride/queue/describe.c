@@ -55,7 +55,7 @@ void nicstride_tell_list_locked(nicstride_peer_t *p, const onic_layout_t *l)
 /* ---- layouts --------------------------------------------------------------------------------- */
 
 /** Writes the id of the layout's list, if the target was sent that, and the levels around it.
- * Returns the bytes written, or 0. */
+ *  Returns the bytes written, or 0. */
 static size_t put_id(const nicstride_peer_t *p, const onic_layout_t *l, unsigned char *layout)
 {
     const uint64_t number = number_of(l);

@@ -25,7 +25,7 @@ void nicstride_tell_list_locked(nicstride_peer_t *p, const onic_layout_t *l);
 
 /** Describes all bytes of a layout behind the header `msg`: by their number, by levels, by a list's
  *  id, or, if the layout repeats a list and has fewer than `room` bytes of data, by a list in
- * up to `cap` bytes. False if it needs slices. */
+ *  up to `cap` bytes. False if it needs slices. */
 bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
                               nicstride_msg_t *msg, size_t cap, uint64_t room);
 

@@ -39,8 +39,8 @@ bool nicstride_can_wake_all(nicstride_module_t *m);
 
 /** Wakes the peer if it is away, because this process waits for an action or answer of it. It may
  *  only have lost its processor, or be busy in one long call, and then its helper thread merely
- * takes a processor away: so it is woken again only after NICSTRIDE_WAKE_PAUSE. `*woken`: ticks
- * when it was last woken in this wait; 0: not yet. `p` may be NULL. MPI threads, no lock held. */
+ *  takes a processor away: so it is woken again only after NICSTRIDE_WAKE_PAUSE. `*woken`: ticks
+ *  when it was last woken in this wait; 0: not yet. `p` may be NULL. MPI threads, no lock held. */
 void nicstride_wake_waited(uint64_t *woken, nicstride_peer_t *p);
 
 /** The same, for a peer that can be woken; `now` is in ticks. Any thread. */

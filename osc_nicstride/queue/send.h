@@ -11,9 +11,9 @@
  *  Waiting messages are sent when the batch is full, before anything else to the same peer (so that
  *  messages keep their order), by every flush, and whenever any thread progresses the transport: an
  *  MPI thread that waits for something, or the server thread, which is woken for that. So no
- * message waits while anybody waits for it. While the origin is away from MPI and has no server
- * thread, messages may stay until its next call. Batches make a burst of fetch_and_op 6 times as
- * fast.
+ *  message waits while anybody waits for it. While the origin is away from MPI and has no server
+ *  thread, messages may stay until its next call. Batches make a burst of fetch_and_op 6 times as
+ *  fast.
  *
  *  Everything is called with the transport lock held. */
 #pragma once

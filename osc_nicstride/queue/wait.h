@@ -27,5 +27,5 @@ enum {
 void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), void *arg);
 
 /** If requests may be awaited, looks after the peers in use. A progress function of Open MPI, of
- * low priority. */
+ *  low priority. */
 int nicstride_look_after_peers(void);

@@ -23,7 +23,7 @@ int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, bool holds);
 int nicstride_give_back_on_node(nicstride_module_t *m, int local);
 
 /** Handles a request for a lock that came by message. True if the lock was free: the grant, which
- * is sent, says that what came with the request is done, which the caller does next. */
+ *  is sent, says that what came with the request is done, which the caller does next. */
 bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg);
 
 /** Handles the release of such a lock. */
@@ -49,7 +49,7 @@ typedef enum nicstride_change {
     NICSTRIDE_LOCK_WANTED, /**< `what`: type of the lock, perhaps with NICSTRIDE_LOCK_HOLDS */
     NICSTRIDE_LOCK_RELEASED,
     /** It leaves the queue, or does not want the lock any more. If it has died, on this node, and
-     * may have used the lock, the window has failed. */
+     *  may have used the lock, the window has failed. */
     NICSTRIDE_LOCK_LOST
 } nicstride_change_t;
 

@@ -47,7 +47,7 @@ static void on_ack(const nicstride_incoming_t *in)
 static void each_message(const void *bytes, size_t len);
 
 /** A request for a lock. What came with it is handled if the lock was free; the grant and the
- * answer go back in one message. */
+ *  answer go back in one message. */
 static void on_lock(const nicstride_incoming_t *in)
 {
     const bool collects = nicstride_collects;

@@ -108,7 +108,7 @@ static inline bool nicstride_ctl_try(const nicstride_module_t *m, onic_owned_loc
 }
 
 /** Waits for the lock and takes it. Any thread, handlers too: its owner waits for nothing. 0, or
- * ONIC_ERR_PROC_FAILED if the owner has died or the window has failed. */
+ *  ONIC_ERR_PROC_FAILED if the owner has died or the window has failed. */
 int nicstride_ctl_wait(const nicstride_module_t *m, onic_owned_lock_t *lock);
 
 /** Takes the lock; as above. Only the waiting is not inlined: with an uncontended lock, updating
@@ -146,7 +146,7 @@ static inline _Atomic uint32_t *nicstride_ctl_broken(const nicstride_module_t *m
 /** Marks the window as failed: a process of the node died while it updated memory or a queue, or
  *  held a lock, so the data cannot be trusted. From now on, processes that wait for locks on this
  *  node, or make any call of synchronisation, get an error. Only the first such process is kept.
- * Any thread. */
+ *  Any thread. */
 void nicstride_break(const nicstride_module_t *m, int local);
 
 /** True if the window has failed. */

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What is kept for another process: for all windows, and for its rank in one (a peer).
- * Locking: see module.h. */
+ *  Locking: see module.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -107,7 +107,7 @@ typedef struct nicstride_notices {
 } nicstride_notices_t;
 
 /** What kind of peer it is, and whether it responds (presence.h). The kind is read without a lock
- * once it is known. The rest is guarded by the transport lock. */
+ *  once it is known. The rest is guarded by the transport lock. */
 typedef struct nicstride_observation {
     bool looked_up; /**< `kind` is valid, and the transport has looked for its signs of life */
     onic_kind_t kind;

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file All communicators of a process. Another process may make a communicator and send in it
- * before this one has made it. Such messages are parked in the order of arrival until the
- * communicator is added. Pure; the caller serialises. */
+ *  before this one has made it. Such messages are parked in the order of arrival until the
+ *  communicator is added. Pure; the caller serialises. */
 #pragma once
 
 #include <stdint.h>

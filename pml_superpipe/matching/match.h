@@ -7,7 +7,7 @@
  * source and tag form a ring (rings.h), so a message compares at most four first ones, of which the
  * one posted first wins. Messages of a sender arrive in their order. Messages are indexed by source
  * and tag, and also form one list. Two other indices are made when a wildcard first needs a message
- * that is not at the head of that list.
+ *  that is not at the head of that list.
  *
  *  Receives and messages are structures of the caller's, so nothing can fail. Pure; the caller
  *  serialises. */

@@ -4,8 +4,8 @@
  */
 /** @file A table of queues by key: each key has a ring of elements in insertion order. All calls
  * take constant time, since a bucket chains only the first element of each ring. Elements are links
- * in the caller's structures. If there is no memory for the table to grow, it gets slower. Pure;
- * the caller serialises. */
+ *  in the caller's structures. If there is no memory for the table to grow, it gets slower. Pure;
+ *  the caller serialises. */
 #pragma once
 
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Chooses the row of the table (row.h) that moves the data of a message. The receiver
- * chooses when a message has found its receive, because it knows both sides then. Only whether a
- * message is sent whole is the sender's choice. Pure. */
+ *  chooses when a message has found its receive, because it knows both sides then. Only whether a
+ *  message is sent whole is the sender's choice. Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -20,11 +20,11 @@ superpipe_case_t superpipe_case(const superpipe_table_t *table, onic_kind_t kind
 superpipe_protocol_t superpipe_choose(const superpipe_case_t *c, superpipe_protocol_t forced);
 
 /** Bytes of a long message that are sent without a CTS: all of it if it would go in fragments and
- * is no longer than `most`; else, if its sender has to answer from another host, and that hides
- * more than the cost of one more message, the bytes that can be packed while the RTS is answered:
- * C0 of the superpipeline (A. Denis 2011, section 4), exact to the byte, at most `most`. The last
- * fragment need not be full. 0 if another protocol is forced, or if `fragment`, the bytes that one
- * holds, is 0. */
+ *  is no longer than `most`; else, if its sender has to answer from another host, and that hides
+ *  more than the cost of one more message, the bytes that can be packed while the RTS is answered:
+ *  C0 of the superpipeline (A. Denis 2011, section 4), exact to the byte, at most `most`. The last
+ *  fragment need not be full. 0 if another protocol is forced, or if `fragment`, the bytes that one
+ *  holds, is 0. */
 uint64_t superpipe_early(const superpipe_case_t *c, uint64_t fragment, uint64_t most,
                          superpipe_protocol_t forced);
 
@@ -32,7 +32,7 @@ uint64_t superpipe_early(const superpipe_case_t *c, uint64_t fragment, uint64_t 
 #define SUPERPIPE_PLAN_MAX 8192
 
 /** Writes the choices by size and block for each kind of peer as a table with a line for each kind
- * of data; on a node also for fresh buffers and for many messages. `eager`: most bytes of a short
- * message. */
+ *  of data; on a node also for fresh buffers and for many messages. `eager`: most bytes of a short
+ *  message. */
 void superpipe_plan_table(const superpipe_table_t *table, superpipe_protocol_t forced,
                           uint64_t eager, char *text, size_t cap);

@@ -35,7 +35,7 @@ static double cost(const superpipe_case_t *c)
 }
 
 /** Describes the bytes after the early ones. The layout is duplicated: a stream needs the original
- * if the pipeline fails. */
+ *  if the pipeline fails. */
 static void describe(superpipe_request_t *r, onic_pipeline_end_t *end)
 {
     *end = (onic_pipeline_end_t){.at = r->state.early,

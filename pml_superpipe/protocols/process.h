@@ -6,8 +6,8 @@
  *
  *  Functions named ..._locked are called with the transport's lock held, by any thread, handlers
  *  included; all others are called without it, by MPI threads. Objects of Open MPI are touched by
- * MPI threads only: a request that a handler has finished is queued, and completed by the next MPI
- * thread that makes progress, or at once if there is only this thread. */
+ *  MPI threads only: a request that a handler has finished is queued, and completed by the next MPI
+ *  thread that makes progress, or at once if there is only this thread. */
 #pragma once
 
 #include "common/layout/flatten.h"

@@ -4,7 +4,7 @@
  */
 /** @file Protocol rendezvous: UCX moves contiguous data between the two memories, in one DATA
  *  message. Not used on a node: there UCX would use the kernel's single copy, and would lose the
- * peer if that is refused, where our own protocols use another way. */
+ *  peer if that is refused, where our own protocols use another way. */
 #include "pml_superpipe/protocols/process.h"
 
 static bool can(const superpipe_case_t *c)

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file A protocol is a row: when it can move the data of a message, what that costs
- * (common/model/link.h), how the receiver starts it, and how the sender answers. This file and the
- * costs of rows are pure. */
+ *  (common/model/link.h), how the receiver starts it, and how the sender answers. This file and the
+ *  costs of rows are pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -50,7 +50,7 @@ static inline bool superpipe_is_fresh(const superpipe_case_t *c)
 }
 
 /** A protocol. It frees its state of a transfer when that ends: in a failing `start` or in
- * `cancel`. All except can, cost and progress are called with the lock held. */
+ *  `cancel`. All except can, cost and progress are called with the lock held. */
 typedef struct superpipe_row {
     const char *name; /**< a value of pml_superpipe_protocol */
     bool (*can)(const superpipe_case_t *c);

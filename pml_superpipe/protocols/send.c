@@ -98,8 +98,8 @@ static int send_locked(superpipe_request_t *r)
 /* ---- starts ---------------------------------------------------------------------------------- */
 
 /** Copies the data of a short message that cannot be sent whole, so that its sender need not wait,
- * which many programs rely on. The copy belongs to a request without a user. NULL if too much is
- * copied already; then the sender waits. */
+ *  which many programs rely on. The copy belongs to a request without a user. NULL if too much is
+ *  copied already; then the sender waits. */
 static superpipe_request_t *copy_out(superpipe_request_t *r)
 {
     const uint64_t cost = sizeof(*r) + r->state.length;

@@ -4,7 +4,7 @@
  */
 /** @file Protocol stream: the sender packs the data into DATA messages, and the receiver unpacks
  * them as they come. It is always possible. Early bytes are the beginning of a stream, sent without
- * a request. */
+ *  a request. */
 #include "pml_superpipe/protocols/process.h"
 
 /** Sends that have fragments to send and no operation in flight whose completion would continue

@@ -5,7 +5,7 @@
 /** @file The rules of a message in flight, for all protocols. A sender is over when its message has
  * found a receive, if it has to wait for that, and its memory is not needed any more; a receiver is
  * over when all bytes that it wanted have arrived. Either may abort, and is over as soon as nothing
- * uses its memory.
+ *  uses its memory.
  *
  *      sender                                   receiver
  *      SHORT (whole)                     ->     data is there
@@ -79,7 +79,7 @@ static inline uint64_t superpipe_transfer_remaining(const superpipe_transfer_t *
 /* ---- sender ---------------------------------------------------------------------------------- */
 
 /** The first `bytes` are passed to the transport without a CTS, before anything else happens. If
- * that is all, `waits` is as below. */
+ *  that is all, `waits` is as below. */
 static inline void superpipe_transfer_begins_early(superpipe_transfer_t *t, uint64_t bytes,
                                                    bool waits)
 {

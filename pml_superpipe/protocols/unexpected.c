@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Data that comes before its receive: unexpected messages, and early bytes, which come with
- * the RTS of their message and right behind it, and use credit. So the first chunk of a long
- * message is in flight during the handshake (A. Denis 2011, section 4). */
+ *  the RTS of their message and right behind it, and use credit. So the first chunk of a long
+ *  message is in flight during the handshake (A. Denis 2011, section 4). */
 #include "pml_superpipe/protocols/process.h"
 
 #include <stdlib.h>

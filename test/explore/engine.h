@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Between the parts of the engine: search.c chooses, the machine (machine.h) runs one step
- * of a thread in a memory model, memory.c checks accesses that are not atomic, hooks.c is what the
- * compiler calls. */
+ *  of a thread in a memory model, memory.c checks accesses that are not atomic, hooks.c is what the
+ *  compiler calls. */
 #pragma once
 
 #include <setjmp.h>

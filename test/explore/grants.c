@@ -3,11 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Buffers that a process grants to others which put into them: the carrier between hosts,
- * as it stands, at both sides, over a network whose flushes end in any order. Transfers begin, are
- * stopped and withdrawn, connections are lost, at any time. In all states: nobody puts into a
- * buffer that another one may have; an asker's requests are answered in order, and who has fewest
- * buffers is first. From all states: if nothing new begins all transfers end, and all buffers that
- * no lost process had are free again. */
+ *  as it stands, at both sides, over a network whose flushes end in any order. Transfers begin, are
+ *  stopped and withdrawn, connections are lost, at any time. In all states: nobody puts into a
+ *  buffer that another one may have; an asker's requests are answered in order, and who has fewest
+ *  buffers is first. From all states: if nothing new begins all transfers end, and all buffers that
+ *  no lost process had are free again. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
  */
 /** @file The programs that step barriers in the kernel, compiled for a process, and a group of
  * members that each have one. Packets are the real ones, over IPv4. Linked without PIE: a program's
- * pointers into a packet have 32 bits. */
+ *  pointers into a packet have 32 bits. */
 #pragma once
 
 #include <stdatomic.h>
@@ -184,7 +184,7 @@ static void fill_skb(kernel_skb_t *b, unsigned member)
 }
 
 /** The message of a step of member `from` comes to the kernel of `to`. True where it goes on to the
- * process. */
+ *  process. */
 static bool kernel_in(kernel_skb_t *b, unsigned to, unsigned from, const nicbarrier_packet_t *p)
 {
     fill_skb(b, to);

@@ -3,11 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The lock queue: two to four processes that ask for the locks of two targets, shared or
- * exclusively, hold one while they wait for the other, give them back, and are lost; and the
- * window's own lock, in which they stay until they are asked to leave. In all states: who holds a
- * lock excludes others; nobody overtakes who waits, but where the queue says so; and where all who
- * can go on give back what they hold, those who wait for ever are in a circle of processes each of
- * which holds what the next must not have beside it: the program has made it. */
+ *  exclusively, hold one while they wait for the other, give them back, and are lost; and the
+ *  window's own lock, in which they stay until they are asked to leave. In all states: who holds a
+ *  lock excludes others; nobody overtakes who waits, but where the queue says so; and where all who
+ *  can go on give back what they hold, those who wait for ever are in a circle of processes each of
+ *  which holds what the next must not have beside it: the program has made it. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stddef.h>
@@ -229,7 +229,7 @@ static bool stays(const state_t *s, unsigned i)
 }
 
 /** All go on as far as they can: who waits for nothing gives back what it holds; but who stays only
- * if it was asked. */
+ *  if it was asked. */
 static void check_ends(const state_t *now)
 {
     state_t s = *now;

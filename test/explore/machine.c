@@ -6,11 +6,11 @@
  *
  *  Each location has the list of what was stored there, in the order of the runs' steps. *sc* and
  *  *tso* load the last. *tso* has stores wait in their thread's buffer, which empties by steps of
- * its own; what is locked and full fences wait for that. *weak* has a load take any that it may
- * still see: none that is older than one which it has seen, or which is known to be older by what
- * was acquired. That is C11 without loads that see what is stored only later in the run, and
- * without stores that come before others of the same location in the run: compilers do neither
- * here, and processors where nothing depends on the load.
+ *  its own; what is locked and full fences wait for that. *weak* has a load take any that it may
+ *  still see: none that is older than one which it has seen, or which is known to be older by what
+ *  was acquired. That is C11 without loads that see what is stored only later in the run, and
+ *  without stores that come before others of the same location in the run: compilers do neither
+ *  here, and processors where nothing depends on the load.
  *
  *  Whatever the model, what a thread knows by C11's rules orders accesses that are not atomic. */
 #include "test/explore/machine.h"

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Within the machine: locations.c is what was stored where, machine.c what steps see of it
- * and do, fibers.c the threads themselves. */
+ *  and do, fibers.c the threads themselves. */
 #pragma once
 
 #include "test/explore/engine.h"

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Matching: the messages of one sender, while another thread posts receives, takes them
- * back, probes, or makes the communicator. Each message goes to the receive that MPI's order gives
- * it, as a model of plain lists has it; none is lost, and none comes twice. */
+ *  back, probes, or makes the communicator. Each message goes to the receive that MPI's order gives
+ *  it, as a model of plain lists has it; none is lost, and none comes twice. */
 #include "test/explore/explore.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The barrier of a node with processes that sleep: nobody leaves before all have entered,
- * what each wrote before is seen behind it, all leave, and who sleeps is woken when it may go on.
+ *  what each wrote before is seen behind it, all leave, and who sleeps is woken when it may go on.
  */
 #include "test/explore/explore.h"
 

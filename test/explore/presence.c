@@ -3,11 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file A target that is away from MPI, or goes away, or comes back, and an origin that waits for
- * its answer: the target's server thread and MPI thread, its signs of life and its pipe, and the
- * origin's waits and wake-ups are the product's; the ring between them is a number.
+ *  its answer: the target's server thread and MPI thread, its signs of life and its pipe, and the
+ *  origin's waits and wake-ups are the product's; the ring between them is a number.
  *
  *  Nobody sleeps while there is work: the origin waits with a time limit, so a wake-up may be lost
- * as long as another one follows, but its waits end soon. Time passes only while it waits. */
+ *  as long as another one follows, but its waits end soon. Time passes only while it waits. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Rings between processes of a node, and what wakes a receiver that sleeps: what was sent
- * comes once, whole and in order; a line is not written again before its message was taken; who
- * sleeps has nothing in its rings. */
+ *  comes once, whole and in order; a line is not written again before its message was taken; who
+ *  sleeps has nothing in its rings. */
 #include "test/explore/explore.h"
 
 #include <stdlib.h>

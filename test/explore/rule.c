@@ -4,12 +4,12 @@
  */
 /** @file The rule of barriers over a network, and the requests to repeat: every state that two to
  * four members come to, with messages in any order, lost, doubled and late, and timers that run out
- * at any time, and with a member that stops and one that finds that out.
+ *  at any time, and with a member that stops and one that finds that out.
  *
  *  A message that was ever sent may come at any time, any number of times, or never: so the network
  *  is the set of them. Threads play no part, so states are kept, and each is looked at once. What
- * holds in each: no epoch is complete that a member has not entered, and from there, with nothing
- * on its way and no further loss, all epochs become complete, or the failure known. */
+ *  holds in each: no epoch is complete that a member has not entered, and from there, with nothing
+ *  on its way and no further loss, all epochs become complete, or the failure known. */
 #define _GNU_SOURCE
 #include "test/explore/explore.h"
 

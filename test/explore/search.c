@@ -6,10 +6,10 @@
  *  before the last one that has a branch left.
  *
  *  Of orders that only differ in steps which do not touch the same, one is run: where two steps
- * that touch the same and are not ordered otherwise are found, a branch is added that takes the
- * later one first (source sets and sleep sets: Abdulla, Aronis, Jonsson and Sagonas, Optimal
+ *  that touch the same and are not ordered otherwise are found, a branch is added that takes the
+ *  later one first (source sets and sleep sets: Abdulla, Aronis, Jonsson and Sagonas, Optimal
  * dynamic partial order reduction, POPL 2014). With a bound of preemptions all orders within it are
- * run. */
+ *  run. */
 #define _GNU_SOURCE
 #include "test/explore/engine.h"
 

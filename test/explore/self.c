@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The engine itself: what each memory model allows and forbids, by the known small tests.
- * What a run ends with is counted, and compared with what must, may and must not be. */
+ *  What a run ends with is counted, and compared with what must, may and must not be. */
 #include "test/explore/explore.h"
 
 #include <stdatomic.h>

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What MPI threads leave to the server thread, and what wakes that: the lock excludes, what
- * was left is done though no MPI thread comes back, and the thread sleeps while there is nothing.
- * The server thread is the product's, and so are its sleep and the progress of MPI threads; the
- * rows and the pipe are small stands-in. */
+ *  was left is done though no MPI thread comes back, and the thread sleeps while there is nothing.
+ *  The server thread is the product's, and so are its sleep and the progress of MPI threads; the
+ *  rows and the pipe are small stands-in. */
 #define _GNU_SOURCE
 #include "test/explore/transport.h"
 

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file All states that a pure rule comes to, each looked at once: for rules in which threads play
- * no part. A program that includes this has a state_t that may be copied, and says by a key which
- * two are the same. */
+ *  no part. A program that includes this has a state_t that may be copied, and says by a key which
+ *  two are the same. */
 #pragma once
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Barriers that the kernel steps, as threads of control: packets come on one processor,
- * while the process enters, sleeps, or takes the barrier back on another. The programs for the
+ *  while the process enters, sleeps, or takes the barrier back on another. The programs for the
  *  kernel, the process's side of them, and the engine's groups are the product's.
  *
  *  Whatever the order: a word that has come is known to whoever takes the steps, each message that

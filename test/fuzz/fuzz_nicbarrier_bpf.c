@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What processes ask of the service of barriers in the kernel. What is accepted is in the
- * ranges that the service and the programs rely on. */
+ *  ranges that the service and the programs rely on. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Fuzzes what a leader does with the endpoints of others: whatever is understood has one
- * form only. */
+ *  form only. */
 #include <string.h>
 
 #include "coll_nicbarrier/engines/datagram/udp_address.h"

@@ -29,7 +29,7 @@ static int number_of(const char *variable)
 }
 
 /** The last rank is the one that is different, or the first. False where nobody says which rank
- * this is. */
+ *  this is. */
 static bool differ(bool first)
 {
     static const struct {

@@ -5,7 +5,7 @@
 /* ranks: 2-4 */
 /* engines: mlx5 */
 /** @file Engine mlx5 takes only some adapters of one maker. Where there is none, barriers stay with
- * the module below, and one line says why. */
+ *  the module below, and one line says why. */
 #include "test/mpi/meet.h"
 
 enum { MANY = 200 };

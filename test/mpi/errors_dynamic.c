@@ -205,7 +205,7 @@ static void test_churn(void)
 }
 
 /** A request that is freed before it is over cannot tell of an error: the next flush does. Where
- * the answer was quicker the request keeps it, so it is tried again. */
+ *  the answer was quicker the request keeps it, so it is tried again. */
 static void test_freed_request(void)
 {
     field_t f = make_field();
@@ -231,7 +231,7 @@ static void test_freed_request(void)
 }
 
 /** required: of a row of puts, or gets, that travel together one is bad where the target alone can
- * see that. The others are done, and the error is told once. */
+ *  see that. The others are done, and the error is told once. */
 static void test_row(void)
 {
     enum { ROW = 40, BAD = 17 };

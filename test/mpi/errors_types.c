@@ -141,7 +141,7 @@ static MPI_Op own;
 static bool unchecked;
 
 /** Has this MPI a function for it? As its reductions say, which look at that before all else, if
- * they look at parameters. */
+ *  they look at parameters. */
 static bool reduces(const predefined_t *type, MPI_Op op)
 {
     unsigned char in[PREDEFINED_MAX] = {0}, inout[PREDEFINED_MAX] = {0};

@@ -150,7 +150,7 @@ static void test_reconnect(void)
 
 /** Rank 0 has a port for each of the others, which it tells them in its first message to them, and
  *  takes them from the last to the first. What each says at once is heard after all have been
- * taken: the others go into MPI_Comm_disconnect. */
+ *  taken: the others go into MPI_Comm_disconnect. */
 static void test_ports(void)
 {
     char port[MOST][MPI_MAX_PORT_NAME];

@@ -19,12 +19,12 @@
 #include "test/mpi/testlib.h"
 
 /** Collective. Call meet_begin after tl_init, since counters count from then on, and end by
- * meet_finish in place of tl_finish. */
+ *  meet_finish in place of tl_finish. */
 void meet_begin(void);
 int meet_finish(void);
 
 /** Before tl_init: the process that was launched stays behind and ends as this one, its child,
- * does, but well where that is killed. So a rank can die without the launcher's ending the job. */
+ *  does, but well where that is killed. So a rank can die without the launcher's ending the job. */
 void meet_begin_as_child(void);
 
 /** Entries of a directory whose names begin so. */
@@ -63,7 +63,7 @@ long meet_ibarrier(meet_t *m, MPI_Request *request);
 void meet_delay(tl_rng_t *rng, int usec);
 
 /** A performance variable of the component, such as "barriers_shm", since meet_begin; -1 where
- * the component is not loaded. A name that it does not have is a failed check. */
+ *  the component is not loaded. A name that it does not have is a failed check. */
 long long meet_counter(const char *name);
 
 /** The engine that the runner has forced: "auto", "shm", "put" or "datagram"; NULL where the

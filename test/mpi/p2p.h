@@ -38,7 +38,7 @@ bool p2p_is_one_host(void);
 in_addr_t p2p_own_address(void);
 
 /** Two ranks hear of each other outside of MPI, by datagrams, from p2p_ears_open, which both call,
- * to p2p_ears_close. */
+ *  to p2p_ears_close. */
 void p2p_ears_open(void);
 void p2p_ears_close(void);
 /** Tells the other one a number, not below 0. */
@@ -79,7 +79,7 @@ enum { P2P_KEPT = 7654 };
 enum { P2P_COMPLETIONS = 9 };
 
 /** Completes the request by the `how`-th way, which must say the class `error`. Checks that calls
- * of one status leave MPI_ERROR alone, which is P2P_KEPT afterwards unless there is an error. */
+ *  of one status leave MPI_ERROR alone, which is P2P_KEPT afterwards unless there is an error. */
 void p2p_complete_as(MPI_Request *request, MPI_Status *status, int how, int error);
 
 /** The same without an error. */

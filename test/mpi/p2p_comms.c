@@ -18,7 +18,7 @@
 enum { EARLY = 24, MANY = 200 };
 
 /** A ring of messages of all sizes but the largest over any communicator: from each rank to the
- * next `distance`. */
+ *  next `distance`. */
 static void ring(MPI_Comm comm, int distance, int salt, const char *what)
 {
     int rank, size;

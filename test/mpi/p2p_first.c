@@ -60,7 +60,7 @@ static bool cuts_queues(void)
 }
 
 /** Pairs are counted so that those of two ranks begin with the first way. Without queues the
- * messages of calls that do not wait stay until there is a connection, as with other layers. */
+ *  messages of calls that do not wait stay until there is a connection, as with other layers. */
 static way_t way_of(int from, int to)
 {
     const way_t way = (way_t)((uint64_t)(from * 4 + to - 1) + tl_seed() - 1) % WAYS;
@@ -100,7 +100,7 @@ static void tell(in_addr_t address, int port)
 /* ---- messages ---- */
 
 /** The tag of each is the port where the sender listens; its first bytes are its address, where
- * there are as many, and else both are on one host. */
+ *  there are as many, and else both are on one host. */
 static void write_message(void *memory, way_t way, int from, int i)
 {
     const in_addr_t address = p2p_own_address();

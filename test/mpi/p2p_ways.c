@@ -312,7 +312,7 @@ static void receive(run_t *r, MPI_Status *status)
 }
 
 /** Frees both requests while they are active. That the message has come is then seen in memory
- * only, while MPI is called. */
+ *  only, while MPI is called. */
 static void free_active(run_t *r, uint64_t seed)
 {
     int flag;

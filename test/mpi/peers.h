@@ -10,7 +10,7 @@
 #include "common/transport/transport.h"
 
 /** Collective, with the transport open: makes known the addresses of all ranks where some rank
- * lacks one, and fills in the peer of each. 0, or an error of Open MPI. */
+ *  lacks one, and fills in the peer of each. 0, or an error of Open MPI. */
 int peers_get(MPI_Comm comm, onic_peer_t **peers);
 
 /** Makes progress until `holds`, or it lasts too long; whether it holds. */

@@ -143,7 +143,7 @@ static void towers(tl_rng_t *r, exchange_op_t *op)
 }
 
 /** What `origin` and `target` do with each other in a round: the origin, and the target when it
- * checks, both ask. */
+ *  checks, both ask. */
 static exchange_op_t plan(int round, int origin, int target)
 {
     uint64_t stream = ((uint64_t)round << 16) + (uint64_t)(origin << 8) + (uint64_t)target;
@@ -280,8 +280,8 @@ static void check_slot(const tl_window_t *w, int round, int origin, MPI_Aint slo
 }
 
 /** One epoch in which every rank puts to or gets from every rank, and the proof afterwards that
- * each byte of windows and buffers is what the reference says. Each origin has `slot` bytes of
- * every target's memory to itself, in rank order. */
+ *  each byte of windows and buffers is what the reference says. Each origin has `slot` bytes of
+ *  every target's memory to itself, in rank order. */
 static void exchange_round(const tl_window_t *w, tl_sync_t sync, int round, MPI_Aint slot)
 {
     exchange_op_t *ops = tl_alloc((size_t)w->size * sizeof(*ops));

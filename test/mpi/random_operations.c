@@ -52,7 +52,7 @@ enum { PROFILES = sizeof(profiles) / sizeof(*profiles) };
 typedef enum mode { FLUSHES, LOCKS, FENCE, PSCW, MODES } sync_t;
 
 /** Elements of an area, in their order: `at` counts elements from the first one that MPI is told
- * of. */
+ *  of. */
 typedef struct layout {
     int n, least, span; /**< least: the lowest of them, 0 or less */
     int *at;
@@ -70,7 +70,7 @@ typedef struct operation {
 } operation_t;
 
 /** Of bytes at a target, since the last wait: a get may find what a later write leaves, and what
- * fetches by an accumulate what a later put leaves. */
+ *  fetches by an accumulate what a later put leaves. */
 enum { GOT = 1, FETCHED = 2 };
 
 typedef struct area {
@@ -119,7 +119,7 @@ static MPI_Aint at(int target, MPI_Aint offset)
 static const char *const shapes[] = {"contiguous", "strided", "irregular", "backwards"};
 
 /** Of at most `n` elements in an area of `room`; of the shape, or of a simpler one where there is
- * no room. */
+ *  no room. */
 static layout_t make_layout(tl_rng_t *numbers, int shape, int n, int size, int room)
 {
     layout_t l = {.n = n < room ? n : room, .type = basic(size)};
@@ -395,7 +395,7 @@ static void flush(void)
 }
 
 /** Locks of some targets at once, shared or not, given back one by one while others go on. All ask
- * for them in one order. */
+ *  for them in one order. */
 static void under_locks(void)
 {
     bool *locked = tl_alloc((size_t)window->size);
@@ -416,7 +416,7 @@ static void under_locks(void)
 }
 
 /** Each rank by itself, and now and then one of them is away, or has accumulates to its memory
- * wait. */
+ *  wait. */
 static void under_lock_all(void)
 {
     const int out = (int)tl_range(&common, 0, 2 * window->size);

@@ -57,7 +57,7 @@
 #define USER 65534
 
 /** Whole words, which are what the kernel is asked for. What may be locked is little for most
- * users. */
+ *  users. */
 enum { TAG = 9, ROW = 1024, BEGIN = 8, END = 1 << 16 };
 
 #ifndef SYS_memfd_secret

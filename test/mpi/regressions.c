@@ -255,7 +255,7 @@ static void test_requests(tl_kind_t kind)
 }
 
 /** The pages of the window are others at the same address, between epochs and while others put to
- * the pages beside them: no copy, key or registration may still mean the former ones. */
+ *  the pages beside them: no copy, key or registration may still mean the former ones. */
 static void test_remap(void)
 {
     enum { PAGE = 4096, ROUNDS = 6 };

@@ -9,8 +9,8 @@
 void shutdown_set_up(void);
 
 /** Collective: skips unless there are so many ranks on one host, has a process that hangs be ended
- * by a signal, and notes the connections that there are: those of mpirun and of the p2p layer are
- * none of ours. */
+ *  by a signal, and notes the connections that there are: those of mpirun and of the p2p layer are
+ *  none of ours. */
 void shutdown_begin(int ranks);
 
 /** Breaks those that have been made since. Returns how many. */

@@ -95,7 +95,7 @@ static long growth(const tl_window_t *w, MPI_Aint bytes, MPI_Datatype type, int 
 }
 
 /** What other programs send meanwhile counts, too: one try of some is enough. Where the adapter
- * moves each of `blocks` by itself, that takes some packets for each. */
+ *  moves each of `blocks` by itself, that takes some packets for each. */
 static void check_growth(const tl_window_t *w, MPI_Aint bytes, MPI_Datatype type, int count,
                          long blocks, const char *what)
 {
@@ -119,7 +119,7 @@ static void check_growth(const tl_window_t *w, MPI_Aint bytes, MPI_Datatype type
 }
 
 /** A strided get by itself, when its keys have come: the origin has at most a request for each
- * block, and none where the other side sends. */
+ *  block, and none where the other side sends. */
 static void get_alone(const tl_window_t *w, MPI_Aint bytes, MPI_Datatype type)
 {
     unsigned char *got = tl_alloc((size_t)bytes);

@@ -72,11 +72,11 @@ bool tl_asked_for(const char *name, int argc, char **argv);
 _Noreturn void tl_die(const char *what);
 
 /** Seconds after which a test calls a hang what must happen without any time. Far more than it
- * takes, however many others want the processors, and less than test/run waits. */
+ *  takes, however many others want the processors, and less than test/run waits. */
 #define TL_PATIENCE 300
 
 /** Waits until a process of this machine is stopped by a signal (or gone): no SIGCONT may come
- * before its SIGSTOP. No MPI. */
+ *  before its SIGSTOP. No MPI. */
 void tl_await_stopped(pid_t pid);
 
 /** Skips unless the number of ranks is in min .. max. */

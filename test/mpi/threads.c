@@ -85,7 +85,7 @@ static void there_and_back(const worker_t *me, int target, int round, long *data
 /* ---- each thread a window ---- */
 
 /** Makes it, too: the first windows of a process, which open the transport, are made by all threads
- * at once. */
+ *  at once. */
 static void *own_window(void *arg)
 {
     const worker_t *given = arg;

@@ -70,8 +70,8 @@ static void while_origin_receives(const tl_window_t *w, bool accumulate)
 }
 
 /** Two puts, the first of which is answered where nobody looks now; `blocks`: the second has more
- * blocks than an adapter is given at once. Rank 1 says by a put that they have come, which rank 0
- * sees by plain loads. */
+ *  blocks than an adapter is given at once. Rank 1 says by a put that they have come, which rank 0
+ *  sees by plain loads. */
 static void while_origin_is_away(const tl_window_t *w, bool blocks)
 {
     /* Not const: UCX cannot register read-only memory for a rendezvous. */

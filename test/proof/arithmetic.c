@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Arithmetic of rings, leases, the pipe, credit and addresses, with any numbers that a peer
- * may have written. */
+ *  may have written. */
 #include "test/proof/proof.h"
 
 /* cbmc has no body for it. */
@@ -38,7 +38,7 @@ typedef struct memory {
 } memory_t;
 
 /** A receiver that finds any head at any place: what it takes lies in the ring, or the queue is
- * broken. unwind: 3 */
+ *  broken. unwind: 3 */
 void proof_ring_read(void)
 {
     static memory_t memory;
@@ -67,7 +67,7 @@ void proof_ring_read(void)
 }
 
 /** A sender in any state, whatever its receiver says that it has taken: it writes into the ring
- * alone, and, where that is true, over nothing that was not taken. unwind: 6 */
+ *  alone, and, where that is true, over nothing that was not taken. unwind: 6 */
 void proof_ring_reserve(void)
 {
     static memory_t memory;
@@ -164,7 +164,7 @@ void proof_handle(void)
  * ------------------------------------------------------------------------- */
 
 /** Any receiver with up to eight buffers, of which what it has seen lies in a buffer and in the
- * transfer. */
+ *  transfer. */
 static onic_receiver_t any_receiver(void)
 {
     onic_receiver_t r = {.len = any_64(),

@@ -29,7 +29,7 @@ void proof_barrier_packet(void)
 }
 
 /** Any state that the rule's numbers may have, any step, any word: nothing goes back, and nothing
- * is complete that was not entered. unwind: 6 */
+ *  is complete that was not entered. unwind: 6 */
 void proof_barrier_rule(void)
 {
     nicbarrier_rule_t r;

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What proofs use. A proof is a function without arguments whose inputs are `any_...`: cbmc
- * shows that for all of them what it asserts holds, and that nothing outside of an object is
- * touched, no signed number overflows, no shift is too far, and no loop goes on beyond its bound.
- * See `run`. */
+ *  shows that for all of them what it asserts holds, and that nothing outside of an object is
+ *  touched, no signed number overflows, no shift is too far, and no loop goes on beyond its bound.
+ *  See `run`. */
 #pragma once
 
 #include <stdbool.h>

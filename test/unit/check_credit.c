@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Credit, between processes whose limits may overtake one another: what each may have
- * another one keep is bounded, all comes back, and operations go on though receives do not. */
+ *  another one keep is bounded, all comes back, and operations go on though receives do not. */
 #include "common/transport/row/credit.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The transport's lock: threads that share it exclude each other, and one that forks never
- * touches it while it is of one thread alone, from whichever moment on it is not. */
+ *  touches it while it is of one thread alone, from whichever moment on it is not. */
 #include "common/transport/guard.h"
 
 #include <pthread.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Decoding of messages: what is right comes through unchanged, and lengths that are wrong
- * are refused. */
+ *  are refused. */
 #include "osc_nicstride/protocol/message.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@
 #define LAYOUT_LEN 37
 
 /** What a type carries, a letter for each field: d(isp) o(ffset) l(en) h(andle) c(ount) s(tatus)
- * O(p) t(dtype) L(ayout). */
+ *  O(p) t(dtype) L(ayout). */
 typedef struct type_rule {
     nicstride_msg_type_t type;
     const char *fields;

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The equations of the pipeline against sums, and against pipelines run step by step. Those
- * that the product has no use for are functions of the test: its transfers begin in the handshake,
- * and on a node with chunks that fill a slot. */
+ *  that the product has no use for are functions of the test: its transfers begin in the handshake,
+ *  and on a node with chunks that fill a slot. */
 #include "common/model/pipeline.h"
 
 #include <math.h>
@@ -96,7 +96,7 @@ static double pipeline_paper_chunk(const onic_link_t *link, double bytes)
 }
 
 /** Equation (8): the same as (9), but that nothing is copied before the clock starts, and chunks
- * are taken whole. */
+ *  are taken whole. */
 static double pipeline_paper_time(const onic_link_t *link, const onic_chunks_t *c, double bytes)
 {
     onic_link_t link_begun = *link;

@@ -130,7 +130,7 @@ static int stops(bpf_host_t *h)
 }
 
 /** Where the service does not come to it, as one that was killed, a process that has stopped its
- * group gets all packets itself. */
+ *  group gets all packets itself. */
 static int left_alone(bpf_host_t *h)
 {
     char bytes[NICBARRIER_PACKET_SIZE];

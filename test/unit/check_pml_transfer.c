@@ -458,7 +458,7 @@ START_TEST(given_once)
 END_TEST
 
 /** What comes early needs no asking: it is all of a message of middle length, and is given away
- * even where the receiver has enough before. */
+ *  even where the receiver has enough before. */
 START_TEST(early)
 {
     superpipe_transfer_t t = begun(true, 10), b = begun(false, 8);
@@ -492,7 +492,7 @@ START_TEST(early)
 END_TEST
 
 /** No more than some fragments are with the transport, and who waits for one of them to come back
- * is not queued. */
+ *  is not queued. */
 START_TEST(few_fragments)
 {
     superpipe_transfer_t t = begun(true, 100);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What components ask of the transport: nobody is worse off for the order in which they
- * come. */
+ *  come. */
 #include "common/transport/row/requirements.h"
 
 #include <stdio.h>

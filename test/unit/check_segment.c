@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Segments: descriptors and names, shares, and space, over a posix_fallocate of the test's
- * own. */
+ *  own. */
 #include "common/transport/shm/segment.h"
 
 #include <errno.h>

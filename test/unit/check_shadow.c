@@ -248,7 +248,7 @@ typedef struct racer {
 } racer_t;
 
 /** Waits until both have come, so often by now; they go on at the same moment, as far as that can
- * be had. */
+ *  be had. */
 static void meet(_Atomic uint32_t *come, uint32_t often)
 {
     atomic_fetch_add(come, 1);

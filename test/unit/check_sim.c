@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The simulator of perf/sim: cases that are computed by hand, the same again by the same
- * seed, and what the papers say of their figures. */
+ *  seed, and what the papers say of their figures. */
 #include <math.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Vectors of puts and gets: what goes in comes out, a message that becomes longer says so,
- * and nothing is read beyond the end. */
+ *  and nothing is read beyond the end. */
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/protocol/vector.h"
 

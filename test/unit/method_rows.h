@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The rows of the methods, as the component has them, for tests of what is chosen. Such
- * tests are linked with what the rows start, which is not called: nothing initialises MPI. */
+ *  tests are linked with what the rows start, which is not called: nothing initialises MPI. */
 #pragma once
 
 #include "osc_nicstride/methods/methods.h"

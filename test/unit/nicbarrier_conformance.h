@@ -66,7 +66,7 @@ typedef struct conformance_row {
 void conformance_told(int member, uint64_t epoch);
 
 /** What members write before they enter an epoch: for this one and the one before. Not atomic: it
- * is the barrier that orders them. Zeroed memory is a good beginning. */
+ *  is the barrier that orders them. Zeroed memory is a good beginning. */
 typedef struct conformance_notes {
     uint64_t entered[2][CONFORMANCE_MEMBERS_MAX];
 } conformance_notes_t;

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Groups of a network engine whose members are all in this process; the functions are those
- * of a row (nicbarrier_conformance.h). */
+ *  of a row (nicbarrier_conformance.h). */
 #pragma once
 
 #include <string.h>

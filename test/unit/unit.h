@@ -29,7 +29,7 @@
     } while (0)
 
 /** Tells why the rest of a test is not done; the caller returns. Check has no word for it. The
- * reason must be one of test/skips.txt. */
+ *  reason must be one of test/skips.txt. */
 static inline void unit_skip(const char *reason)
 {
     printf("skip: %s\n", reason);

@@ -75,8 +75,8 @@ static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p)
 /* ---- other packets -------------------------------------------------------------------------- */
 
 /** A NACK for a group that is unknown here is answered with the epoch that it asks for. The sender
- * has this process's endpoint of the group, so the group existed here, all epochs entered were
- * completed, and it was freed; a correct program has entered the same epochs everywhere. */
+ *  has this process's endpoint of the group, so the group existed here, all epochs entered were
+ *  completed, and it was freed; a correct program has entered the same epochs everywhere. */
 static void answer_for_freed(const nicbarrier_packet_t *p, nicbarrier_address_t from)
 {
     const nicbarrier_packet_t reply = {.kind = NICBARRIER_PACKET_REPEAT,

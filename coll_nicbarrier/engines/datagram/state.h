@@ -100,7 +100,7 @@ static inline void nicbarrier_datagram_unlock(void)
 /* ---- packets out: send.c --------------------------------------------------------------------- */
 
 /** Encodes and sends a packet with this process's own cookie, unless the parameter drop drops it;
- * an error counts as a loss. */
+ *  an error counts as a loss. */
 void nicbarrier_datagram_post(nicbarrier_address_t to, nicbarrier_packet_t packet);
 /** Sends a packet about my step k to its partner (the receiver of the step; for NACK the sender);
  *  the kind of packet says what `word` is. */

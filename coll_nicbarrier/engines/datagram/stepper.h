@@ -49,7 +49,7 @@ typedef struct nicbarrier_view {
     /** Not 0: a thread of the engine sleeps on its socket, or is about to. After it has stored a
      *  new word, and a full fence, the stepper exchanges this with 0, and where it was not 0 it
      *  passes up the packet that has led to the new word. If an entry and not a packet led to the
-     * new word, it leaves this as it is: the thread that has entered sees both. */
+     *  new word, it leaves this as it is: the thread that has entered sees both. */
     _Atomic uint64_t wanted;
 } nicbarrier_view_t;
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The stepper in the kernel, used where nicbarrier-bpf is loaded; see stepper.h and
- * bpf/state.h.
+ *  bpf/state.h.
  */
 #include <errno.h>
 #include <ifaddrs.h>

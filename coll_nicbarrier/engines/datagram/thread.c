@@ -34,8 +34,8 @@ static bool in_charge(uint64_t seen)
 }
 
 /** The sleep is bounded, because an MPI thread that enters a barrier and then computes sets an
- * earlier deadline. Waking this thread each time would cost more than the slightly late NACK after
- * a packet that is lost in just that case. */
+ *  earlier deadline. Waking this thread each time would cost more than the slightly late NACK after
+ *  a packet that is lost in just that case. */
 static void sleep_on_network(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;

@@ -88,6 +88,6 @@ const char *nicbarrier_mlx5_obstacle(struct ibv_context *context);
 /** A queue pair with room for this many requests of chain.h, or NULL. */
 struct ibv_qp *nicbarrier_mlx5_pair(struct ibv_pd *pd, struct ibv_cq *completions, uint32_t sends);
 /** Posts requests of a ring, each with this id. `more`: further ones follow at once, so the
- * doorbell waits. False if that fails. */
+ *  doorbell waits. False if that fails. */
 bool nicbarrier_mlx5_post(nicbarrier_end_t *end, uint64_t id, const nicbarrier_wqe_t *wqe,
                           uint32_t n, bool more);

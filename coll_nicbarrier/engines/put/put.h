@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Declarations shared by the files of engine put: flags and their words, groups and their
- * steps. The transport lock protects everything that is not atomic, and is held in all calls for a
- * group.
+ *  steps. The transport lock protects everything that is not atomic, and is held in all calls for a
+ *  group.
  */
 #pragma once
 

@@ -16,7 +16,7 @@ static void fail(nicbarrier_net_t *net)
 
 /** Puts of a lost partner may be missing even if all puts to it have completed. If nothing is
  * awaited, it may have left in good order, which is no failure before another barrier is entered. A
- * leaving group does not wait for puts to a lost partner. */
+ *  leaving group does not wait for puts to a lost partner. */
 static void look_for_losses(nicbarrier_net_t *net)
 {
     const unsigned losses = onic_transport_losses();

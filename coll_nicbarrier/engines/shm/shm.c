@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Engine shm: flags on a node; see shm.h. The team uses them on each node in any case;
- * choosing this engine means that there is no network part. */
+ *  choosing this engine means that there is no network part. */
 #include "coll_nicbarrier/engines/shm/shm.h"
 
 #include <limits.h>

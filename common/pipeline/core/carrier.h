@@ -29,10 +29,10 @@ typedef struct onic_pipeline_end {
      *  receiver gets. 0 or 1: any; aligned elements of up to 8 bytes are not split either. */
     uint32_t granule;
     /** Receiver: NULL to unpack into the layout; otherwise called with the data, in order. Returns
-     * how many of the n bytes at packed position `pos` it took; 0: not now; negative: failed. */
+     *  how many of the n bytes at packed position `pos` it took; 0: not now; negative: failed. */
     int64_t (*take)(void *arg, uint64_t pos, const void *data, uint64_t n);
     /** Called once, and never before the call that received it has returned: all is packed (sender)
-     * or taken (receiver), or `status` is an error. May start transfers and send. */
+     *  or taken (receiver), or `status` is an error. May start transfers and send. */
     void (*done)(void *arg, int status);
     void *arg;
 } onic_pipeline_end_t;
@@ -114,8 +114,8 @@ struct onic_transfer {
 };
 
 /** Starts the sender's machine with these buffers, or, during a `handshake`, with one buffer that
- * stands for the unknown ones; with the chunks of a schedule, published in blocks. False if it
- * fails at once: an element of the data is longer than a buffer. */
+ *  stands for the unknown ones; with the chunks of a schedule, published in blocks. False if it
+ *  fails at once: an element of the data is longer than a buffer. */
 bool onic_transfer_start_sender(onic_transfer_t *t, const onic_schedule_choice_t *choice,
                                 uint64_t buffers, uint32_t buffer_bytes, uint32_t block,
                                 bool handshake);

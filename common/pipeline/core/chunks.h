@@ -28,7 +28,7 @@ typedef struct onic_schedule {
 
 /** Chunks of c0 > 0, c0 * q, c0 * q^2 and so on, each a multiple of `unit` (1 .. buffer) and no
  *  longer than `buffer`. With q above 1 they grow until they fill a buffer; with 1 all have one
- * size. */
+ *  size. */
 static inline void onic_schedule_growing(onic_schedule_t *s, double c0, double q, uint32_t unit,
                                          uint32_t buffer)
 {

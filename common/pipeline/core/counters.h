@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Counters of this process's pipeline, for all components together. A transfer is counted
- * when it is over. Written with the transport lock held, read at any time. */
+ *  when it is over. Written with the transport lock held, read at any time. */
 #pragma once
 
 #include "common/support/export.h"

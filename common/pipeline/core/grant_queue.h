@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Who is next to be granted buffers, among processes that cannot lease them by themselves
- * (strided-RMA paper, section 5.1): the process that has fewest; its requests are served in order.
- * So a process that is stopped while it has buffers starves nobody. A process whose connection is
+ *  (strided-RMA paper, section 5.1): the process that has fewest; its requests are served in order.
+ *  So a process that is stopped while it has buffers starves nobody. A process whose connection is
  * lost may still be alive, and its puts may arrive at any time: it keeps its buffers as long as the
- * receive pool exists. Pure; one thread at a time. */
+ *  receive pool exists. Pure; one thread at a time. */
 #pragma once
 
 #include <stdbool.h>

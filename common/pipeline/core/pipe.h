@@ -3,21 +3,21 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The superpipeline as two state machines, which decide what the sender may fill next and
- * what the receiver may take next (A. Denis 2011, section 4). Pure: they see only the words that
- * their caller passes.
+ *  what the receiver may take next (A. Denis 2011, section 4). Pure: they see only the words that
+ *  their caller passes.
  *
  *  "Pipeline folding using N-buffering": the lease is a set of buffers, used in the order of their
  *  numbers, round after round. Each buffer has a word that the sender writes: round, bytes of the
  *  chunk that are there so far, whether the chunk ends there, and whether the buffer will be used
  *  again. If so, the receiver counts the rounds that it has consumed in another word, and the
- * sender waits for that. All words are 0 before the lease is handed over; rounds count from 1.
+ *  sender waits for that. All words are 0 before the lease is handed over; rounds count from 1.
  *
  *  "Sub-blocking": words are published block by block, so that the receiver begins before the chunk
  *  is complete. The first chunk is copied during the handshake: a sender may begin with a single
- * buffer before it knows its lease (onic_sender_replace_lease).
+ *  buffer before it knows its lease (onic_sender_replace_lease).
  *
  *  The receiver needs no schedule: words say where a chunk ends. A word that counts bytes outside
- * of the buffer or of the transfer makes the transfer fail. */
+ *  of the buffer or of the transfer makes the transfer fail. */
 #pragma once
 
 #include <stdbool.h>
@@ -123,8 +123,8 @@ ONIC_EXPORT onic_pipe_action_t onic_sender_next(onic_sender_t *s, uint64_t ackno
 #define ONIC_CUT 8
 
 /** The first `n` > 0 bytes of the piece are in the buffer: all of them, or at most ONIC_CUT - 1
- * fewer if an element that must not be split would end outside the piece; the last piece of a
- * transfer is not cut short. Returns the word to be published for piece->buffer. */
+ *  fewer if an element that must not be split would end outside the piece; the last piece of a
+ *  transfer is not cut short. Returns the word to be published for piece->buffer. */
 ONIC_EXPORT uint64_t onic_sender_filled(onic_sender_t *s, const onic_piece_t *piece, uint32_t n);
 
 /** Replaces the lease of a sender that was begun with a single buffer and is still within its first

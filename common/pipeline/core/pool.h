@@ -3,16 +3,16 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The free buffers of a receive pool, in memory shared by the processes of a node, so that a
- * sender leases buffers without a message. Pure.
+ *  sender leases buffers without a message. Pure.
  *
  *  A process gets at most half of the free buffers, but at least one. One that gets none sends by
- * other means. Buffers stay leased if their sender dies before its message has left, or if it has
- * written a word that cannot be.
+ *  other means. Buffers stay leased if their sender dies before its message has left, or if it has
+ *  written a word that cannot be.
  *
  *  Leases rotate through the receive pool, because a buffer that was just used is still in the
- * caches of its receiver. But a buffer that was never used has no memory yet, and allocating that
- * takes longer than ten transfers gain. So leases rotate among the first buffers only, unless all
- * of these are in use, and among twice as many each time these have been used often enough. */
+ *  caches of its receiver. But a buffer that was never used has no memory yet, and allocating that
+ *  takes longer than ten transfers gain. So leases rotate among the first buffers only, unless all
+ *  of these are in use, and among twice as many each time these have been used often enough. */
 #pragma once
 
 #include <stdatomic.h>
@@ -62,7 +62,7 @@ ONIC_EXPORT onic_pool_shape_t onic_pool_cut(size_t rx_pool, size_t buffer);
 ONIC_EXPORT void onic_pool_init(const onic_pool_t *pool);
 
 /** Leases up to `want` > 0 buffers, with all words 0, and returns them as a mask; 0 if there is
- * none now. Any thread of any process. */
+ *  none now. Any thread of any process. */
 ONIC_EXPORT uint64_t onic_pool_take(const onic_pool_t *pool, unsigned want);
 
 /** Frees leased buffers. Called by the receiver, or by the leaseholder before anyone else knows of

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The state of the agreement between the two sides of a transfer by puts: one record for
- * each side, and how messages (rma/carrier_rma.h) and the end of the transfer change it.
+ *  each side, and how messages (rma/carrier_rma.h) and the end of the transfer change it.
  *
  *      sender                        receiver
  *      (request, in the ticket)  ->  its turn comes
@@ -12,10 +12,10 @@
  *                                <-  ACK if a buffer will be used again
  *
  *  A grant is always answered by at least one word, even if the transfer has been given up: the
- * receiver learns of the end only from words. A grant of no buffers refuses the request and ends
- * the transfer on both sides: lost processes have all buffers (grant_queue.h). Messages of one
+ *  receiver learns of the end only from words. A grant of no buffers refuses the request and ends
+ *  the transfer on both sides: lost processes have all buffers (grant_queue.h). Messages of one
  * process arrive in order, except words, each of which is sent when the puts before it are visible:
- * the newest word of a buffer counts, and the one that gives up is the last.
+ *  the newest word of a buffer counts, and the one that gives up is the last.
  *
  *  Pure; one thread at a time. */
 #pragma once

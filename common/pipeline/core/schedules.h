@@ -65,9 +65,9 @@ ONIC_EXPORT onic_chunks_t onic_schedule_chunks(onic_schedule_kind_t kind, const 
 ONIC_EXPORT uint32_t onic_schedule_block(const onic_link_t *link, uint64_t bytes);
 
 /** The schedule of `len` > 0 bytes through buffers of `buffer` bytes, in multiples of `unit` (1 ..
- * buffer), published in blocks of `block` or, if that is 0, whole. `handshake`: the first chunk is
- * copied during a handshake. `size`: memory for an optimal schedule, which must stay valid; NULL:
- * use superpipe instead. */
+ *  buffer), published in blocks of `block` or, if that is 0, whole. `handshake`: the first chunk is
+ *  copied during a handshake. `size`: memory for an optimal schedule, which must stay valid; NULL:
+ *  use superpipe instead. */
 ONIC_EXPORT void onic_schedule_make(onic_schedule_t *s, const onic_schedule_choice_t *choice,
                                     uint64_t len, uint32_t unit, uint32_t buffer, uint32_t block,
                                     bool handshake, uint32_t size[ONIC_OPTIMAL_MAX]);

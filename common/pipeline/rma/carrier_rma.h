@@ -6,23 +6,23 @@
  *  section 4). The receive pool is registered once, and each peer is sent its description once. A
  *  sender packs each chunk into a bounce buffer of its own, registered too, and puts it block by
  *  block (onic_schedule_block). A put requests buffers by its ticket and packs its first chunk
- * while it waits for the grant; a get has reserved buffers.
+ *  while it waits for the grant; a get has reserved buffers.
  *
  *  Each block is announced by a message, a word, after a flush of the connection, while later
  * blocks follow. (UCX's fence would wait for everything started.) A word after the data in the same
- * put would save the message, but adapters write in any order if routing is adaptive or if they
- * place data directly, which UCX uses without being asked. A sender is over when all of that has
- * left, since its process may make no more calls.
+ *  put would save the message, but adapters write in any order if routing is adaptive or if they
+ *  place data directly, which UCX uses without being asked. A sender is over when all of that has
+ *  left, since its process may make no more calls.
  *
  *  A peer keeps its buffers when the connection to it is lost: it may be alive and put into them
- * later, and this process cannot prevent that. UCX reports the loss before it destroys the
+ *  later, and this process cannot prevent that. UCX reports the loss before it destroys the
  * connection's queue pairs (those to processes of the job only with the worker); a DC target serves
- * all peers; and there is one key for the whole receive pool. So the buffers are lost until the
- * pipeline is closed, which deregisters the receive pool. When no other buffers are left, requests
- * are refused, and the requesters send by message from then on.
+ *  all peers; and there is one key for the whole receive pool. So the buffers are lost until the
+ *  pipeline is closed, which deregisters the receive pool. When no other buffers are left, requests
+ *  are refused, and the requesters send by message from then on.
  *
  *  Everything is done with the transport lock held, since UCX needs it for each chunk. Files from
- * bottom to top: rma_records.c, rma_peer.c (receive pools, messages), carrier_rma.c (the row). */
+ *  bottom to top: rma_records.c, rma_peer.c (receive pools, messages), carrier_rma.c (the row). */
 #pragma once
 
 #include "common/pipeline/core/pool.h"

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The carrier between hosts: records of transfers, their messages and puts, grants of my
- * buffers, and lost peers. The transport lock is held. */
+ *  buffers, and lost peers. The transport lock is held. */
 #include "common/pipeline/rma/carrier_rma.h"
 
 #include <stdlib.h>

@@ -3,11 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file A receive pool: buffers and their words in nameless memory shared by the processes of a
- * node. It is larger than one L2: if a line is still in the receiver's L2, a sender that writes it
- * again has to invalidate it.
+ *  node. It is larger than one L2: if a line is still in the receiver's L2, a sender that writes it
+ *  again has to invalidate it.
  *
  *  At first only the words have memory. The first process that leases a buffer allocates its
- * memory, and each side maps it when first using it. */
+ *  memory, and each side maps it when first using it. */
 #pragma once
 
 #include <stdbool.h>

@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Credit: what a process may send another before it knows that the receiver is done with
- * what it has sent before. One credit for each peer, in bytes, for the messages of all components.
+ *  what it has sent before. One credit for each peer, in bytes, for the messages of all components.
  *
  *  Only messages that a receiver may keep take credit: their payload, their records and those of
- * the library. What a handler is done with when it returns takes none; the ring, or UCX, holds its
+ *  the library. What a handler is done with when it returns takes none; the ring, or UCX, holds its
  *  sender back. Nor do control messages, replies and acknowledgements: a reply goes straight into a
  *  buffer that waits for it, and is paid for with its request at the process that makes it. So
  *  nothing that gives credit back waits for credit.

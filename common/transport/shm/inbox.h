@@ -3,11 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file A process's inbox: the segment of shared memory with its signs of life (presence.h) and
- * one queue (queue.h) for each process of its job and node, itself included; and an outbox: this
- * process's own queue in the inbox of one of them. A process that first sends there maps its own
- * queue and gives memory to the beginning of that, so only what is used takes up memory: two pages
- * for each sender, and more for those that need it, as long as there is some left of what all
- * queues together may have.
+ *  one queue (queue.h) for each process of its job and node, itself included; and an outbox: this
+ *  process's own queue in the inbox of one of them. A process that first sends there maps its own
+ *  queue and gives memory to the beginning of that, so only what is used takes up memory: two pages
+ *  for each sender, and more for those that need it, as long as there is some left of what all
+ *  queues together may have.
  *
  *  A server thread that stands in for the MPI threads shows when it sleeps (presence.h), and looks
  *  at its queues once more before; a sender that has put a one-sided operation into one sees that,

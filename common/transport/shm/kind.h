@@ -19,7 +19,7 @@ typedef enum onic_kind {
 } onic_kind_t;
 
 /** That of two processes of a node, on a machine with so many last-level caches and packages, at
- * least 1 of each, where `share_` says that they are known to share one. */
+ *  least 1 of each, where `share_` says that they are known to share one. */
 static inline onic_kind_t onic_distance_by(int caches, int packages, bool share_cache,
                                            bool share_package)
 {

@@ -4,7 +4,7 @@
  */
 /** @file What a process can do with another one of its node without a message: copy from and to its
  *  memory, see whether it is in MPI, wake its server thread. The transport lock is held, if not
- * said otherwise. */
+ *  said otherwise. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,9 +25,9 @@
 ONIC_EXPORT bool onic_peer_can_cma(onic_peer_t *peer);
 
 /** Copies from the peer's memory, or to it where `write`: `bytes` in all, less than 2 GiB, of as
- * many pieces as one system call takes. Where the kernel refuses, part of it may have been copied;
- * the caller remembers that, for it may concern one direction or some memory alone. Only where
- * onic_peer_can_cma was true. Any thread; no lock. */
+ *  many pieces as one system call takes. Where the kernel refuses, part of it may have been copied;
+ *  the caller remembers that, for it may concern one direction or some memory alone. Only where
+ *  onic_peer_can_cma was true. Any thread; no lock. */
 ONIC_EXPORT onic_refused_t onic_peer_copy(const onic_peer_t *peer, bool write,
                                           const struct iovec *here, unsigned nhere,
                                           const struct iovec *there, unsigned nthere,

@@ -41,7 +41,7 @@ typedef struct onic_presence {
 /* ---- another process's page ---------------------------------------------------------------- */
 
 /** Maps another process's page, by the key of its inbox; NULL where it cannot be had, or has
- * another clock. Any thread. */
+ *  another clock. Any thread. */
 const onic_presence_t *onic_presence_map(const onic_segment_key_t *key);
 void onic_presence_unmap(const onic_presence_t *page);
 
@@ -62,7 +62,7 @@ static inline bool onic_presence_is_fresh(const onic_presence_t *presence, uint6
 }
 
 /** Ticks since the peer was last in MPI, as far as is seen here; 0 where it may be in it. As the
- * one before. */
+ *  one before. */
 static inline uint64_t onic_presence_unseen(const onic_presence_t *presence, uint64_t now)
 {
     const int64_t ticks =
@@ -90,7 +90,7 @@ static inline bool onic_presence_offers(const onic_presence_t *presence, onic_se
 /* ---- this process's page ------------------------------------------------------------------- */
 
 /** Takes a zeroed page for this process's signs. NULL: no process looks, and the functions below
- * have no effect. After onic_ticks_start. */
+ *  have no effect. After onic_ticks_start. */
 void onic_presence_use(onic_presence_t *page);
 
 /** This process's page, to be written; never NULL. Any thread. */

@@ -18,7 +18,7 @@
  *
  *  One sender and one receiver at a time. Lengths are checked: no message leads outside of the
  *  ring. A sender that is killed leaves no part of a message. Pure: the memory is the caller's,
- * zero at first. */
+ *  zero at first. */
 #pragma once
 
 #include <stdatomic.h>

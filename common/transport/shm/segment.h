@@ -62,7 +62,7 @@ bool onic_segment_map_parts(const onic_segment_key_t *key, onic_mapped_t *const 
 void onic_unmap(onic_mapped_t *mapped);
 
 /** By its maker: no process can find it any more, and the key is empty. The memory stays until the
- * last mapping is gone. An empty key may be given. */
+ *  last mapping is gone. An empty key may be given. */
 void onic_segment_withdraw(onic_segment_key_t *key);
 
 /** Rounds up to whole pages. */

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What UCX may use, by the user's lists of transports (UCX_TLS: "posix,tcp,self", "^ib") and
- * of devices (UCX_NET_DEVICES: "mlx5_0:1,eth0", "^mlx5_1"), and by the adapters that the kernel
- * shows. NULL, "" and "all" mean all. These are guesses, for costs and for values of our own: UCX
- * alone makes sense of its lists. Any thread. */
+ *  of devices (UCX_NET_DEVICES: "mlx5_0:1,eth0", "^mlx5_1"), and by the adapters that the kernel
+ *  shows. NULL, "" and "all" mean all. These are guesses, for costs and for values of our own: UCX
+ *  alone makes sense of its lists. Any thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -71,7 +71,7 @@ int onic_ucx_send_to_self(void);
 bool onic_ucx_has_to_self(void);
 int onic_ucx_receive(onic_request_t *r, const onic_rndv_t *rndv, void *buffer);
 /** What UCX's answer to a start means: 1 where it is complete, 0 where the callback comes later, or
- * an error. */
+ *  an error. */
 int onic_ucx_started(onic_request_t *r, ucs_status_ptr_t answer);
 /** UCX's callback of what was started for a request, and how that is given to UCX. */
 void onic_ucx_sent(void *request, ucs_status_t status, void *r);

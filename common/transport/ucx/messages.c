@@ -7,9 +7,9 @@
  *  UCX's TCP copies what its socket has no room for, calls it complete, and keeps it until this
  *  process calls UCX again, which one that has sent and computes does not. So a flush of the worker
  *  follows each message that is complete: by our setting (config.c) it asks each interface and
- * waits for no peer; 30 to 50 ns of the 5 us of a message. If an interface holds something
- * (seldom), that flush is a request that is under way, which the server thread completes if no MPI
- * thread does. */
+ *  waits for no peer; 30 to 50 ns of the 5 us of a message. If an interface holds something
+ *  (seldom), that flush is a request that is under way, which the server thread completes if no MPI
+ *  thread does. */
 #include "common/ompi_compat.h"
 #include "common/transport/ucx/internal.h"
 

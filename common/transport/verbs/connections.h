@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Reliable connections of a process: queue pairs by which it writes and reads the memory of
- * others, and those by which others do that with its own.
+ *  others, and those by which others do that with its own.
  *
  *      connections.c  the adapter: its port, its limits, its completions
  *      connect.c      queue pairs: how they are made, connected and ended, on both sides

@@ -4,7 +4,7 @@
  */
 /** @file What only the mlx5 adapters (ConnectX, BlueField) can do, by libmlx5, which libibverbs
  * loads as their driver. It is looked for when it is first asked for, so that nothing needs it that
- * has no such adapter. Only in builds with mlx5dv (OMPI_NIC_HAVE_MLX5DV). */
+ *  has no such adapter. Only in builds with mlx5dv (OMPI_NIC_HAVE_MLX5DV). */
 #pragma once
 
 #include <infiniband/mlx5dv.h>

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What the two sides of a reliable connection tell each other. The one that begins it, and
- * will write and read, tells its address and what it can do; the other one answers with its own,
- * and with what both of them can do.
+ *  will write and read, tells its address and what it can do; the other one answers with its own,
+ *  and with what both of them can do.
  *
  *  Pure. Travels as it is, so it has no gaps. */
 #pragma once

@@ -54,8 +54,8 @@ static int deregister_memory(void *arg, mca_rcache_base_registration_t *reg)
 }
 
 /** A heap that shrinks is seen by UCX's hooks alone where they came before Open MPI's: UCX's sbrk
- * does without the brk of the C library, which is what Open MPI stands before. Within a call that
- * gives memory back, so nothing is allocated here. */
+ *  does without the brk of the C library, which is what Open MPI stands before. Within a call that
+ *  gives memory back, so nothing is allocated here. */
 static void forget_freed(ucm_event_type_t type, ucm_event_t *event, void *arg)
 {
     onic_registrations_t *r = arg;

@@ -4,8 +4,8 @@
  */
 /** @file Registrations of users' memory with an adapter, kept for the next transfer from or to the
  *  same place in a cache of Open MPI's (rcache grdma). It drops what is given back to the system,
- * of which Open MPI's hooks of memory and UCX's tell it; where Open MPI has no hooks nothing is
- * kept, and each transfer registers anew. What is registered is bounded: where there is no
+ *  of which Open MPI's hooks of memory and UCX's tell it; where Open MPI has no hooks nothing is
+ *  kept, and each transfer registers anew. What is registered is bounded: where there is no
  *  room for more all goes that is not in use.
  *
  *  MPI threads, one at a time. Only in builds with libibverbs (OMPI_NIC_HAVE_VERBS). */

@@ -3,12 +3,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file A transfer between two layouts as RDMA requests (strided-RMA paper, section 5.2,
- * "NIC-based method": the descriptors are decoded into a series of contiguous data transfers).
+ *  "NIC-based method": the descriptors are decoded into a series of contiguous data transfers).
  *
  *  A write or a read of an adapter has one contiguous piece of memory at the far side, and a list
- * of pieces at the near one, the process's own. So there is one request for each contiguous piece
- * of the far layout: as few as there can be, but where the list becomes too long, the message
- * longer than the port takes, or memory on either side is registered in parts.
+ *  of pieces at the near one, the process's own. So there is one request for each contiguous piece
+ *  of the far layout: as few as there can be, but where the list becomes too long, the message
+ *  longer than the port takes, or memory on either side is registered in parts.
  *
  *  Pure: what is built here is translated to libibverbs' structures elsewhere (verbs.c). */
 #pragma once

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Verbs devices, of InfiniBand and RoCE: the port that is used, and the way from it to
- * others. That no device is there is a normal state. What can be decided without a device is in
- * verbs_port.h.
+ *  others. That no device is there is a normal state. What can be decided without a device is in
+ *  verbs_port.h.
  *
  *  Memory: what is registered and what the adapter needs for its queues has to fit into what
  *  processes may lock, which is 64 KiB by default.

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Ports of verbs devices: which one a process uses, and what it tells its partners
- * of it.
+ *  of it.
  *
  *  Pure. */
 #pragma once

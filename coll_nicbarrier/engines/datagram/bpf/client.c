@@ -35,7 +35,7 @@ static int open_bell(nicbarrier_address_t by)
 }
 
 /** Milliseconds that the kernel may take to find the Ethernet address of a partner. It repeats its
- * own question, which may be lost, after a second. */
+ *  own question, which may be lost, after a second. */
 #define TRIES 2500
 
 /** The program runs before this returns, unless the packet has to wait for an address. */

@@ -31,7 +31,7 @@ typedef struct nicbarrier_offload {
 
 /** Installs the group that the request describes; interface and partner are set, too, the rest is
  *  filled in here. Waits until the kernel knows the Ethernet address of that partner, some seconds
- * at most. @return 0, or -1 and the reason */
+ *  at most. @return 0, or -1 and the reason */
 int nicbarrier_bpf_client_install(nicbarrier_bpf_client_t *c, nicbarrier_reason_t *why);
 /** The programs do nothing more for the group; its page stays as it is. May be called again. */
 void nicbarrier_bpf_client_stop(nicbarrier_bpf_client_t *c);

@@ -20,8 +20,8 @@ int nicbarrier_bpf_local_connect(const char *interface);
 
 /** Sends a request to the service, and waits for the reply, some seconds at most. A descriptor that
  *  comes with it goes to `*page` (else -1); the caller closes it. The request's version
- * is filled in. @return 0, or an errno, either local or from the reply, whose text is terminated
- * then */
+ *  is filled in. @return 0, or an errno, either local or from the reply, whose text is terminated
+ *  then */
 int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_reply_t *reply,
                        int *page);
 

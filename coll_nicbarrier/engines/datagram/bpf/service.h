@@ -36,7 +36,7 @@ int nicbarrier_bpf_listen(int reserved);
 
 /** Serves until `stop` becomes readable, or the interface is
  *  removed. The caller unloads `k`, by which all groups are gone, and ends the process, which
- * closes the connections: so whoever asked for the end sees when everything is gone. Once in a
- * process. `k` is attached to the interface. @return 0, or an errno */
+ *  closes the connections: so whoever asked for the end sees when everything is gone. Once in a
+ *  process. `k` is attached to the interface. @return 0, or an errno */
 int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interface,
                          const nicbarrier_bpf_rules_t *rules, int stop);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file In place of libbpf's: what programs for the kernel use of it, to be compiled for a
- * process. kernel.h defines the functions. */
+ *  process. kernel.h defines the functions. */
 #pragma once
 
 #include <linux/bpf.h>
