@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Picks the protocol of a message: the table's choice for what is known of the message and
- *  its sender. */
+/** @file Picks the protocol of a message: the choice for what is known of the message and its
+ *  sender. */
 #include "pml_superpipe/protocols/choice.h"
 #include "pml_superpipe/protocols/process.h"
 
