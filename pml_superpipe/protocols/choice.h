@@ -28,6 +28,23 @@ superpipe_protocol_t superpipe_choose(const superpipe_case_t *c, superpipe_proto
 uint64_t superpipe_early(const superpipe_case_t *c, uint64_t fragment, uint64_t most,
                          superpipe_protocol_t forced);
 
+/** The most early bytes that go at once, where one fragment holds `fragment`. Over TCP a receiver
+ *  copies a piece while the next one is on its way: 64 KiB take a quarter less time in two. */
+static inline uint64_t superpipe_piece(uint64_t fragment)
+{
+    const uint64_t most = 32 << 10;
+
+    return fragment < most ? fragment : most;
+}
+
+/** True if a message, of which `early` bytes would go early, goes with its envelope instead, as a
+ *  short one: all of it does, in one piece. */
+static inline bool superpipe_goes_short(uint64_t length, uint64_t early, uint64_t fragment,
+                                        superpipe_protocol_t forced)
+{
+    return early == length && length <= superpipe_piece(fragment) && forced != SUPERPIPE_STREAM;
+}
+
 /** Most bytes of superpipe_plan_table with the closing 0. */
 #define SUPERPIPE_PLAN_MAX 8192
 

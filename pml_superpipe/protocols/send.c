@@ -4,6 +4,7 @@
  */
 /** @file The sender of messages that cannot be sent at once: short ones by credit, long ones
  *  announced. */
+#include "pml_superpipe/protocols/choice.h"
 #include "pml_superpipe/protocols/process.h"
 
 #include <stdlib.h>
@@ -27,10 +28,6 @@ static int error_of(int rc)
     return rc == OMPI_ERR_OUT_OF_RESOURCE ? MPI_ERR_NO_MEM : ONIC_ERR_PROC_FAILED;
 }
 
-/** The most bytes that go in one piece where they could go in several. Over TCP a receiver copies
- * one while the next is on its way: a message of 64 KiB takes a quarter less time in two. */
-#define TOGETHER (32u << 10)
-
 /* ---- envelopes ------------------------------------------------------------------------------- */
 
 /** Announces a message; its first `early` bytes, for which there is credit, go along. */
@@ -38,8 +35,7 @@ static int send_rts_locked(superpipe_request_t *r, const superpipe_channel_t *c,
 {
     const bool waits = r->mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
     const uint64_t block = superpipe_mean_block(&r->layout);
-    const size_t fragment = superpipe_fragment_locked(r->peer, early);
-    const uint64_t most = fragment < TOGETHER ? fragment : TOGETHER;
+    const uint64_t most = superpipe_piece(superpipe_fragment_locked(r->peer, early));
     const uint64_t first = early < most ? early : most;
     superpipe_rts_t h = {.prefix = {.sender = onic_transport_me(),
                                     .kind = SUPERPIPE_KIND_RTS,
@@ -90,9 +86,8 @@ static int send_locked(superpipe_request_t *r)
         superpipe_counters.no_credit += is_short;
         return send_rts_locked(r, c, 0);
     }
-    if (!waits &&
-        (is_short || (early == length && length <= r->peer->fragment && length <= TOGETHER &&
-                      superpipe.params.protocol != SUPERPIPE_STREAM)))
+    if (!waits && (is_short || superpipe_goes_short(length, early, r->peer->fragment,
+                                                    superpipe.params.protocol)))
         rc = superpipe_eager_send_locked(r, c);
     else
         rc = send_rts_locked(r, c, early);

@@ -366,6 +366,19 @@ START_TEST(all_early)
 }
 END_TEST
 
+START_TEST(goes_short)
+{
+    const uint64_t most = 32 << 10;
+
+    ck_assert(superpipe_piece(100) == 100 && superpipe_piece(most + 1) == most);
+    ck_assert(superpipe_goes_short(most, most, 1 << 20, SUPERPIPE_AUTO));
+    ck_assert(!superpipe_goes_short(most + 1, most + 1, 1 << 20, SUPERPIPE_AUTO));
+    ck_assert(!superpipe_goes_short(9000, 8999, 1 << 20, SUPERPIPE_AUTO));
+    ck_assert(!superpipe_goes_short(9000, 9000, 8999, SUPERPIPE_AUTO));
+    ck_assert(!superpipe_goes_short(9000, 9000, 1 << 20, SUPERPIPE_STREAM));
+}
+END_TEST
+
 /* ---- as text --------------------------------------------------------------------------------- */
 
 /* What can be seen in the table: short messages, the one that is forced, a line for each kind. */
@@ -418,5 +431,5 @@ int main(void)
     return UNIT_RUN("pml choice", UNIT_LOOP(cheapest_or_forced, 0, 2), UNIT_ONCE(what_can_do_what),
                     UNIT_ONCE(answers_in), UNIT_ONCE(ways_of_the_node), UNIT_ONCE(equations),
                     UNIT_ONCE(short_most), UNIT_LOOP(early, 0, 2), UNIT_ONCE(all_early),
-                    UNIT_ONCE(as_text), UNIT_ONCE(room_for_table));
+                    UNIT_ONCE(goes_short), UNIT_ONCE(as_text), UNIT_ONCE(room_for_table));
 }
