@@ -25,8 +25,8 @@ AC_DEFUN([ONIC_FLAGS], [
         [], [enable_sanitizers=no])
     AC_ARG_ENABLE([fuzzing],
         [AS_HELP_STRING([--enable-fuzzing],
-            [build the fuzz targets with libFuzzer; needs CC=clang
-             (default: with a driver of our own that any compiler builds)])],
+            [also build the fuzz targets, by libFuzzer; needs CC=clang. `make check-fuzz' configures
+             a directory of its own so])],
         [], [enable_fuzzing=no])
 
     ONIC_CFLAGS=-std=gnu11

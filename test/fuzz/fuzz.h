@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * What a fuzz target offers. Each target is linked either with libFuzzer, or with driver.c.
+ * What a fuzz target offers to libFuzzer, and to seeds.c.
  */
 #pragma once
 

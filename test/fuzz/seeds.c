@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * Has libFuzzer begin with a target's own seeds, as driver.c does: what has to have its length and
- * its first bytes right is hardly found by itself.
+ * Has libFuzzer begin with a target's own seeds: what has to have its length and its first bytes
+ * right is hardly found by itself.
  */
 #include <string.h>
 #include <unistd.h>
