@@ -14,14 +14,12 @@
 static const nicbarrier_engine_t *const engine = &nicbarrier_engine_put;
 
 static int first_remote[CONFORMANCE_MEMBERS_MAX]; /**< of each member, in put_transport's list */
-static uint64_t entered[CONFORMANCE_MEMBERS_MAX]; /**< by enter */
 
 /* ---- what every engine must do -------------------------------------------------------------- */
 
 static void reset(uint64_t seed)
 {
     memset(&wire, 0, sizeof(wire));
-    memset(entered, 0, sizeof(entered));
     wire.random.state = seed;
 }
 
@@ -61,12 +59,33 @@ static void cut_from(int a, int b)
     wire.losses++;
 }
 
-/** Both directions: what it puts, and what others put to it. */
+static int any(int n)
+{
+    return (int)unit_below(&wire.random, (uint64_t)n);
+}
+
+/** To whom member `a` puts. */
+static int a_partner(int a)
+{
+    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
+    const int n = nicbarrier_schedule(here.schedule, a, here.n, step);
+    int k = any(n);
+
+    while (step[k].send_to == NICBARRIER_NOBODY)
+        k = (k + 1) % n;
+    return step[k].send_to;
+}
+
+/** Both directions: what it puts, and what others put to it; or only two cannot reach each other
+ *  any more. */
 static void put_cut(int lost)
 {
-    cut_from(lost, -1);
+    const int partner = unit_once_in(&wire.random, 3) ? a_partner(lost) : -1;
+
+    cut_from(lost, partner);
     for (int i = 0; i < here.n; i++)
-        cut_from(i, lost);
+        if (partner < 0 || i == partner)
+            cut_from(i, lost);
 }
 
 static void drain(void)
@@ -111,11 +130,11 @@ static const conformance_row_t put = {
 
 /* ---- a group -------------------------------------------------------------------------------- */
 
-static void connect_all(int n)
+static void connect_all(void)
 {
     static const nicbarrier_net_events_t none;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < here.n; i++) {
         first_remote[i] = wire.remotes;
         connect_with(i, &none);
     }
@@ -127,12 +146,6 @@ static void begin_at_once(int n)
     reset(unit_seed());
     wire.at_once = true;
     here_begin(engine, n, NICBARRIER_DISSEMINATION);
-}
-
-static void enter(int i, uint64_t epoch)
-{
-    entered[i] = epoch;
-    here_enter(i, epoch);
 }
 
 static void leave(int i)
@@ -148,20 +161,6 @@ static void leave_all(void)
             leave(i);
 }
 
-static uint64_t least_entered(void)
-{
-    uint64_t low = UINT64_MAX;
-
-    for (int i = 0; i < here.n; i++)
-        low = entered[i] < low ? entered[i] : low;
-    return low;
-}
-
-static int any(int n)
-{
-    return (int)unit_below(&wire.random, (uint64_t)n);
-}
-
 /** Two members, and member 0 enters until a put of its own is under way; returns its epoch. */
 static uint64_t begin_put(void)
 {
@@ -169,9 +168,9 @@ static uint64_t begin_put(void)
 
     reset(unit_seed());
     here_begin(engine, 2, NICBARRIER_DISSEMINATION);
-    connect_all(2);
+    connect_all();
     /* Those before it were locally complete at once. */
-    for (enter(0, epoch); wire.put[0].word == NULL; enter(0, ++epoch))
+    for (here_enter(0, epoch); wire.put[0].word == NULL; here_enter(0, ++epoch))
         put_wire_drain();
     ck_assert_int_eq(wire.puts, 1);
     return epoch;
@@ -188,13 +187,12 @@ START_TEST(come_and_go)
     for (int i = 0; i < 1000; i++) {
         if (i > 0)
             here_prepare();
-        memset(entered, 0, sizeof(entered));
-        connect_all(3);
+        connect_all();
         const bool whole = i % 100 != 0;
-        enter(0, whole ? 2 : 1);
-        enter(1, 2);
+        here_enter(0, whole ? 2 : 1);
+        here_enter(1, 2);
         if (whole)
-            enter(2, 2);
+            here_enter(2, 2);
         for (int k = 0; whole && k < 3; k += here_completed(k) == 2) {
             UNIT_CHECK(!here_failed(k));
             (void)put_wire_progress(unit_once_in(&wire.random, 2));
@@ -215,10 +213,10 @@ START_TEST(word_behind_another)
 {
     const uint64_t last = begin_put() + 1;
 
-    enter(0, last);
+    here_enter(0, last);
     ck_assert_int_eq(wire.puts, 1);
     wire.at_once = true;
-    enter(1, last);
+    here_enter(1, last);
     ck_assert_int_eq(wire.puts, 2);
     onic_transport_lock();
     put_wire_step(1);
@@ -247,10 +245,10 @@ START_TEST(lost_at_a_put)
         (void)begin_put();
     } else {
         begin_at_once(2);
-        connect_all(2);
+        connect_all();
     }
     if (_i == 2) {
-        enter(0, 1);
+        here_enter(0, 1);
         put_wire_drain();
     }
     ck_assert(!here_failed(0));
@@ -260,13 +258,13 @@ START_TEST(lost_at_a_put)
     else
         wire.losses = 0;
     if (_i == 0)
-        enter(0, 1);
+        here_enter(0, 1);
     if (_i == 1)
         put_wire_drain();
     ck_assert(here_failed(0));
     ck_assert(_i != 2 || wire.told == 1);
     if (_i == 0)
-        enter(1, 1);
+        here_enter(1, 1);
     put_wire_drain();
     ck_assert(!here_failed(1));
     leave_all();
@@ -288,9 +286,9 @@ static void all_hear(void)
 START_TEST(lost_in_good_order)
 {
     begin_at_once(4);
-    connect_all(4);
+    connect_all();
     for (int i = 0; i < 4; i++)
-        enter(i, 1);
+        here_enter(i, 1);
     drain();
     ck_assert_uint_eq(here_completed(0), 1);
     cut_from(0, 1);
@@ -300,7 +298,7 @@ START_TEST(lost_in_good_order)
     /* Who knew of it now would give up without a word to the others. */
     ck_assert(!here_failed(0));
     if (_i == 1) {
-        enter(0, 2);
+        here_enter(0, 2);
         ck_assert_int_eq(wire.told, 1);
         ck_assert(here_failed(0));
         all_hear();
@@ -310,64 +308,11 @@ START_TEST(lost_in_good_order)
 }
 END_TEST
 
-/** Something happens: to a put, or a member enters some epochs, unless it has failed. */
-static void happen(int but)
-{
-    const int i = any(here.n);
-    const uint64_t completed = here_completed(i);
-
-    UNIT_CHECK(completed <= least_entered());
-    if (unit_once_in(&wire.random, 2))
-        (void)put_wire_progress(unit_once_in(&wire.random, 2));
-    else if (i != but && !here_failed(i) && entered[i] < completed + 4)
-        enter(i, entered[i] + 1 + unit_below(&wire.random, 3));
-}
-
-/** To whom member `a` puts. */
-static int a_partner(int a)
-{
-    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
-    const int n = nicbarrier_schedule(here.schedule, a, here.n, step);
-    int k = any(n);
-
-    while (step[k].send_to == NICBARRIER_NOBODY)
-        k = (k + 1) % n;
-    return step[k].send_to;
-}
-
-/** Some barriers, from which on anything can happen, in the middle of puts. */
-static void begin_random(int seed)
-{
-    static const int sizes[] = {4, 5, 8};
-    unit_random_t r = {unit_seed() + (uint64_t)seed};
-    const int n = sizes[unit_below(&r, 3)];
-
-    put_begin(n, (nicbarrier_schedule_kind_t)unit_below(&r, 3), unit_random64(&r));
-    connect_all(n);
-    for (int left = any(200); left > 0; left--)
-        happen(-1);
-}
-
-/* A member is lost, or only two cannot reach each other any more: all others hear of it, also those
- * that had nothing to do with it. */
+/* A member is lost, or only two cannot reach each other any more, in the middle of puts: all hear
+ * of it, also those that had nothing to do with it. */
 START_TEST(lost_at_any_time)
 {
-    const bool member = _i % 3 != 0;
-
-    begin_random(_i);
-    const int out = any(here.n), partner = a_partner(out);
-    if (member) {
-        put_cut(out);
-    } else {
-        cut_from(out, partner);
-        cut_from(partner, out);
-    }
-    for (int i = 0, left = 200000; i < here.n; i += here_failed(i) || (member && i == out)) {
-        UNIT_CHECK(left-- > 0);
-        happen(member ? out : -1);
-    }
-    leave_all();
-    put_end();
+    conformance_cut_off(&put, _i);
 }
 END_TEST
 
@@ -437,9 +382,9 @@ START_TEST(looked_after)
         begun_by_0 = epoch;
         here_progress(0);
         ck_assert(is_looked_after());
-        enter(1, epoch);
+        here_enter(1, epoch);
         ck_assert(is_looked_after());
-        enter(0, epoch);
+        here_enter(0, epoch);
         ck_assert(!is_looked_after());
         ck_assert(here_completed(0) == epoch && here_completed(1) == epoch);
     }
@@ -456,16 +401,15 @@ END_TEST
 START_TEST(failed_flags)
 {
     begin_at_once(2);
-    connect_all(2);
-    enter(0, 1);
+    connect_all();
+    here_enter(0, 1);
     here_fail(0);
-    nicbarrier_put_flags_t *const flags = here.net[0]->flags;
+    onic_region_t *const region = here.net[0]->region;
     leave_all();
     for (int i = 0; i < 200; i++) {
-        nicbarrier_put_flags_t *f = nicbarrier_put_flags_take();
-        ck_assert_ptr_ne(f, flags);
-        f->done = true;
-        nicbarrier_put_flags_give(f);
+        onic_region_t *other = nicbarrier_put_flags_take();
+        ck_assert_ptr_ne(other, region);
+        nicbarrier_put_flags_give(other, true);
     }
     put_end();
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /** Epochs that may be outstanding in a random run. */
-enum { OUTSTANDING = 5 };
+enum { OUTSTANDING = 5, SCHEDULES = NICBARRIER_GATHER_BROADCAST + 1 };
 
 /** The group under test, and what the reference knows. */
 static struct {
@@ -180,7 +180,7 @@ static void settle(void)
 static void begin(const conformance_row_t *row, int which)
 {
     const int n = 2 + which % (CONFORMANCE_MEMBERS_MAX - 1);
-    const int kind = which / (CONFORMANCE_MEMBERS_MAX - 1);
+    const int kind = which / (CONFORMANCE_MEMBERS_MAX - 1) % SCHEDULES;
     const uint64_t seed = unit_seed() + (uint64_t)which;
 
     memset(&group, 0, sizeof(group));
@@ -371,15 +371,18 @@ static void failure_spreads(const conformance_row_t *row, int which)
     end();
 }
 
-/* The connections of one break while the others wait for it. */
-static void cut_off(const conformance_row_t *row, int which)
+/* The connections of one break, some of them in the middle of a barrier: all hear of it that wait
+ * for more. */
+void conformance_cut_off(const conformance_row_t *row, int which)
 {
     begin_connected(row, which);
     const int lost = below(group.n);
     enter_all(1);
     settle();
+    for (int left = below(10); left > 0; left--)
+        enter_in_ruins();
     row->cut(lost);
-    enter_all(2);
+    enter_all(least() + 20);
     move_until(all_failed);
     enter_in_ruins();
     idle();
@@ -437,14 +440,13 @@ static const struct {
     {"leaving_early", leaving_early, -1},
     {"giving_up", giving_up, CONFORMANCE_ABANDON},
     {"failure_spreads", failure_spreads, CONFORMANCE_FAIL},
-    {"cut_off", cut_off, CONFORMANCE_CUT},
+    {"cut_off", conformance_cut_off, CONFORMANCE_CUT},
     {"anything", anything, -1},
     {"together", together, CONFORMANCE_TOGETHER},
 };
 
 enum {
     TESTS = sizeof(tests) / sizeof(tests[0]),
-    SCHEDULES = NICBARRIER_GATHER_BROADCAST + 1,
     CASES = SCHEDULES * (CONFORMANCE_MEMBERS_MAX - 1) /**< of a test */
 };
 

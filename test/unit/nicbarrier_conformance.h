@@ -86,5 +86,8 @@ static inline bool conformance_noted(const conformance_notes_t *notes, int n, ui
     return all;
 }
 
+/** One of the tests, with any number of a case. */
+void conformance_cut_off(const conformance_row_t *row, int which);
+
 /** Adds the tests for all rows to the suite, and prints what is skipped and why. */
 void conformance_add(Suite *suite, const conformance_row_t *const *rows, int n);

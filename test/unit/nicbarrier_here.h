@@ -10,7 +10,7 @@
 
 #include "test/unit/nicbarrier_conformance.h"
 
-enum { ENDPOINT_ROOM = 128 };
+enum { ENDPOINT_ROOM = 512 };
 
 static struct {
     const nicbarrier_engine_t *engine;

@@ -4,74 +4,57 @@
  */
 /** @file The flags of all groups; see put.h. */
 #include <pthread.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "coll_nicbarrier/engines/put/put.h"
 
-/** Idle regions needed before the oldest one is used again. */
-#define IDLE 16
+#define BYTES (NICBARRIER_RULE_STEPS * sizeof(nicbarrier_put_flag_t))
+
+/** Idle regions needed before the oldest one is used again, and most of them. */
+enum { IDLE = 16, IDLE_MAX = 2 * IDLE };
 
 /** Any thread may prepare and disconnect groups. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static STAILQ_HEAD(list, nicbarrier_put_flags) idle = STAILQ_HEAD_INITIALIZER(idle),
-                                               others = STAILQ_HEAD_INITIALIZER(others);
-static int n_idle;
+static onic_region_t *idle[IDLE_MAX]; /**< a ring: the oldest at first % IDLE_MAX */
+static unsigned first, n_idle;
 
-static nicbarrier_put_flags_t *make(void)
+/** Takes the oldest idle region where there are this many; else NULL. */
+static onic_region_t *oldest(unsigned least)
 {
-    nicbarrier_put_flags_t *flags = calloc(1, sizeof(*flags));
-    if (flags == NULL)
+    if (n_idle < least)
         return NULL;
-    flags->region = onic_region_new(NICBARRIER_RULE_STEPS * sizeof(flags->flag[0]));
-    if (flags->region == NULL) {
-        free(flags);
-        return NULL;
-    }
-    flags->flag = onic_region_base(flags->region);
-    return flags;
+    n_idle--;
+    return idle[first++ % IDLE_MAX];
 }
 
-static nicbarrier_put_flags_t *take(void)
-{
-    nicbarrier_put_flags_t *flags = n_idle < IDLE ? make() : NULL;
-    if (flags == NULL && (flags = STAILQ_FIRST(&idle)) != NULL) {
-        STAILQ_REMOVE_HEAD(&idle, next);
-        n_idle--;
-    }
-    if (flags == NULL)
-        return NULL;
-    for (int k = 0; k < NICBARRIER_RULE_STEPS; k++)
-        atomic_store_explicit(&flags->flag[k].word, 0, memory_order_relaxed);
-    return flags;
-}
-
-nicbarrier_put_flags_t *nicbarrier_put_flags_take(void)
+onic_region_t *nicbarrier_put_flags_take(void)
 {
     pthread_mutex_lock(&lock);
-    nicbarrier_put_flags_t *flags = take();
+    onic_region_t *region = oldest(IDLE);
     pthread_mutex_unlock(&lock);
-    return flags;
+    if (region == NULL)
+        return onic_region_new(BYTES);
+    memset(onic_region_base(region), 0, BYTES);
+    return region;
 }
 
-void nicbarrier_put_flags_give(nicbarrier_put_flags_t *flags)
+void nicbarrier_put_flags_give(onic_region_t *region, bool done)
 {
+    onic_region_t *spare = NULL;
+    if (!done) {
+        onic_region_leave(region);
+        return;
+    }
     pthread_mutex_lock(&lock);
-    if (flags->done)
-        STAILQ_INSERT_TAIL(&idle, flags, next);
-    else
-        STAILQ_INSERT_TAIL(&others, flags, next);
-    n_idle += flags->done;
+    spare = oldest(IDLE_MAX);
+    idle[(first + n_idle++) % IDLE_MAX] = region;
     pthread_mutex_unlock(&lock);
+    if (spare != NULL)
+        onic_region_free(spare);
 }
 
 void nicbarrier_put_flags_close(void)
 {
-    nicbarrier_put_flags_t *flags;
-    STAILQ_CONCAT(&idle, &others);
-    while ((flags = STAILQ_FIRST(&idle)) != NULL) {
-        STAILQ_REMOVE_HEAD(&idle, next);
-        onic_region_leave(flags->region);
-        free(flags);
-    }
-    n_idle = 0;
+    while (n_idle > 0)
+        onic_region_leave(oldest(1));
 }

@@ -41,14 +41,23 @@ static void destroy(nicbarrier_net_t *net)
     free(net);
 }
 
-/** True if the group can be freed. Notes that a leaving group has nothing more to put. */
-static bool is_over(nicbarrier_net_t *net)
+/** Frees the groups that are over. Of those that are leaving it first notes whether they have
+ *  nothing more to put, or, at the `end`, put nothing more. */
+static void sweep(bool end)
 {
-    if (net->state == NICBARRIER_PUT_LEAVING && !nicbarrier_put_sends(net)) {
-        net->state = NICBARRIER_PUT_LEFT;
-        onic_transport_want_server(false);
+    for (nicbarrier_net_t **at = &nets; *at != NULL;) {
+        nicbarrier_net_t *net = *at;
+        if (net->state == NICBARRIER_PUT_LEAVING && (end || !nicbarrier_put_sends(net))) {
+            net->state = NICBARRIER_PUT_LEFT;
+            onic_transport_want_server(false);
+        }
+        if (net->state == NICBARRIER_PUT_LEFT && net->in_flight == 0) {
+            *at = net->next;
+            destroy(net);
+        } else {
+            at = &net->next;
+        }
     }
-    return net->state == NICBARRIER_PUT_LEFT && net->in_flight == 0;
 }
 
 /** True if the group has work that no event announces. */
@@ -63,20 +72,14 @@ static int progress_all(void)
 {
     int events = 0;
     bool left = false;
-    for (nicbarrier_net_t **at = &nets; *at != NULL;) {
-        nicbarrier_net_t *net = *at;
+    for (nicbarrier_net_t *net = nets; net != NULL; net = net->next) {
         if (net->state == NICBARRIER_PUT_CONNECTED)
-            events += nicbarrier_put_progress(net);
+            events += nicbarrier_put_progress(net, 0);
         else
             nicbarrier_put_send(net);
-        if (is_over(net)) {
-            *at = net->next;
-            destroy(net);
-        } else {
-            left = left || is_left(net);
-            at = &net->next;
-        }
+        left = left || is_left(net);
     }
+    sweep(false);
     /* Asks for another run, so that the events can be returned. */
     if (left && events > 0)
         onic_transport_ask(ONIC_AM_COLL, ONIC_LOCKED);
@@ -102,18 +105,7 @@ static void put_close(void)
     onic_transport_flush();
     onic_transport_set_fns(ONIC_AM_COLL, ONIC_TRANSPORT_NO_FNS);
     onic_transport_lock();
-    for (nicbarrier_net_t **at = &nets; *at != NULL;) {
-        nicbarrier_net_t *net = *at;
-        if (net->state != NICBARRIER_PUT_LEFT)
-            onic_transport_want_server(false);
-        net->state = NICBARRIER_PUT_LEFT;
-        if (net->in_flight == 0) {
-            *at = net->next;
-            destroy(net);
-        } else {
-            at = &net->next;
-        }
-    }
+    sweep(true);
     onic_transport_unlock();
     nicbarrier_put_flags_close();
     /* With the last reference UCX is gone, and so are its uses of keys and words. */
@@ -133,18 +125,18 @@ static int put_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p
     if (net == NULL)
         return nicbarrier_reason(why, "memory is exhausted");
     net->group = *group;
-    net->flags = nicbarrier_put_flags_take();
-    if (net->flags == NULL) {
+    net->region = nicbarrier_put_flags_take();
+    if (net->region == NULL) {
         nicbarrier_reason(why, "UCX gives no memory that can be put into");
         free(net);
         return -1;
     }
-    const size_t len = onic_region_describe(net->flags->region, bytes, NICBARRIER_ENDPOINT_MAX);
+    net->flag = onic_region_base(net->region);
+    const size_t len = onic_region_describe(net->region, bytes, NICBARRIER_ENDPOINT_MAX);
     if (len == 0) {
         nicbarrier_reason(why, "UCX's address and memory key are longer than %d bytes",
                           NICBARRIER_ENDPOINT_MAX);
-        net->flags->done = true;
-        nicbarrier_put_flags_give(net->flags);
+        nicbarrier_put_flags_give(net->region, true);
         free(net);
         return -1;
     }
@@ -198,7 +190,7 @@ static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endp
 static void put_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
     onic_transport_lock();
-    nicbarrier_put_enter(net, epoch);
+    (void)nicbarrier_put_progress(net, epoch);
     onic_transport_ask(ONIC_AM_COLL, ONIC_LOCKED);
     onic_transport_unlock();
 }
@@ -236,13 +228,13 @@ static int put_progress(nicbarrier_net_t *net)
  *  failure later than this one may still put into the flags. */
 static void put_disconnect(nicbarrier_net_t *net)
 {
-    nicbarrier_put_flags_t *flags = net->flags;
+    onic_region_t *region = net->region;
     const bool connected = net->state == NICBARRIER_PUT_CONNECTED;
     /* Takes the flags away first, since other threads read them until then and may free the group
      * afterwards. */
     onic_transport_lock();
-    net->flags = NULL;
-    flags->done =
+    net->region = NULL;
+    const bool done =
         net->rule.completed > 0 && net->rule.completed == net->rule.entered && !net->rule.failed;
     if (connected) {
         net->state = NICBARRIER_PUT_LEAVING;
@@ -250,7 +242,7 @@ static void put_disconnect(nicbarrier_net_t *net)
         onic_transport_ask(ONIC_AM_COLL, ONIC_LOCKED);
     }
     onic_transport_unlock();
-    nicbarrier_put_flags_give(flags);
+    nicbarrier_put_flags_give(region, done);
     if (!connected)
         free(net);
 }
@@ -279,8 +271,6 @@ static void put_announce(bool by_name)
 
 const nicbarrier_engine_t nicbarrier_engine_put = {
     .name = "put",
-    .what = "UCX puts into flags; over TCP and the like UCX emulates them by messages, which takes "
-            "longer than datagrams",
     .score = put_score,
     .open = put_open,
     .close = put_close,

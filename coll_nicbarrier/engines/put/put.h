@@ -11,7 +11,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/queue.h>
 
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/epoch/rule.h"
@@ -19,11 +18,10 @@
 
 /* ---- flags: flags.c -------------------------------------------------------------------------
  *
- * The flags of a group are a registered region, which is reused by later groups, so memory use
- * follows the number of groups at a time. A group in which all epochs are complete has got all
- * words of its partners; only one that learns afterwards that the group has failed puts another
- * one. So regions are reused in the order in which they became idle, and only while many others are
- * idle; and never those of groups that have failed or were left before they were complete.
+ * The flags of a group are a registered region. A group in which all epochs are complete has got
+ * all words of its partners; only one that learns afterwards that the group has failed puts another
+ * one. So its region is used again, for a later group, but only while many others are idle that
+ * became so after it.
  */
 
 /** A flag, alone on its cache lines: a word of the rule (rule.h). */
@@ -31,21 +29,14 @@ typedef struct nicbarrier_put_flag {
     _Alignas(128) _Atomic uint64_t word;
 } nicbarrier_put_flag_t;
 
-/** The flags of a group: NICBARRIER_RULE_STEPS of them. */
-typedef struct nicbarrier_put_flags {
-    nicbarrier_put_flag_t *flag;
-    onic_region_t *region;
-    bool done;                               /**< no more words come: may be used again */
-    STAILQ_ENTRY(nicbarrier_put_flags) next; /**< in the list of idle regions, or of others */
-} nicbarrier_put_flags_t;
-
-/** Zeroed flags for a group. NULL if there is no memory that can be put into. These functions must
- *  not be called with the transport lock held. */
-nicbarrier_put_flags_t *nicbarrier_put_flags_take(void);
-/** Returns flags that this process no longer reads; `done` is set. */
-void nicbarrier_put_flags_give(nicbarrier_put_flags_t *flags);
-/** Frees all flags, which have been given back. Called before the transport is closed, which keeps
- *  their memory until no more puts can come. */
+/** A region with NICBARRIER_RULE_STEPS zeroed flags. NULL if there is no memory that can be put
+ *  into. These functions must not be called with the transport lock held. */
+onic_region_t *nicbarrier_put_flags_take(void);
+/** Returns flags that this process no longer reads. `done`: no more words come; else nobody gets
+ *  them again. */
+void nicbarrier_put_flags_give(onic_region_t *region, bool done);
+/** Leaves all idle regions. Called before the transport is closed, which keeps their memory until
+ *  no more puts can come. */
 void nicbarrier_put_flags_close(void);
 
 /* ---- groups --------------------------------------------------------------------------------- */
@@ -65,7 +56,8 @@ struct nicbarrier_net {
     nicbarrier_net_t *next;
     nicbarrier_group_t group;
     nicbarrier_net_events_t events;
-    nicbarrier_put_flags_t *flags; /**< NULL once it is leaving */
+    onic_region_t *region; /**< with the flags; NULL once it is leaving */
+    nicbarrier_put_flag_t *flag;
     nicbarrier_rule_t rule;
     nicbarrier_outlet_t outlet[NICBARRIER_RULE_STEPS];
     int in_flight;
@@ -82,12 +74,11 @@ struct nicbarrier_net {
 
 /* step.c */
 
-/** Enters all epochs up to `epoch`. */
-void nicbarrier_put_enter(nicbarrier_net_t *net, uint64_t epoch);
-
-/** Reads the flags, advances as far as possible, sends what can be sent. Returns how many words
- *  were new. */
-int nicbarrier_put_progress(nicbarrier_net_t *net);
+/** Enters all epochs up to `epoch`, and those that the processes behind this one have entered,
+ * reads the flags, advances as far as possible, sends what can be sent. Returns how many words were
+ * new.
+ */
+int nicbarrier_put_progress(nicbarrier_net_t *net, uint64_t epoch);
 
 /** Sends words that had to wait for earlier puts. */
 void nicbarrier_put_send(nicbarrier_net_t *net);

@@ -110,7 +110,7 @@ static int read_flags(nicbarrier_net_t *net)
     nicbarrier_rule_t *r = &net->rule;
     int events = 0;
     for (uint32_t k = 0; k < r->nsteps; k++) {
-        const uint64_t word = atomic_load_explicit(&net->flags->flag[k].word, memory_order_acquire);
+        const uint64_t word = atomic_load_explicit(&net->flag[k].word, memory_order_acquire);
         if ((r->waits >> k & 1) != 0)
             events += nicbarrier_rule_receive(r, k, word) == NICBARRIER_WORD_NEW;
     }
@@ -133,25 +133,17 @@ static void advance(nicbarrier_net_t *net)
     }
 }
 
-int nicbarrier_put_progress(nicbarrier_net_t *net)
+int nicbarrier_put_progress(nicbarrier_net_t *net, uint64_t epoch)
 {
-    uint64_t entered = net->events.entered != NULL ? net->events.entered(net->events.arg) : 0;
+    const uint64_t behind = net->events.entered != NULL ? net->events.entered(net->events.arg) : 0;
+    const uint64_t entered = epoch > behind ? epoch : behind;
     int events = entered > net->rule.entered;
     nicbarrier_rule_enter(&net->rule, entered);
     events += read_flags(net);
     look_for_losses(net);
-    if (events > 0 || (net->rule.failed && !net->rule.notified))
-        advance(net);
+    advance(net);
     nicbarrier_put_send(net);
     return events;
-}
-
-void nicbarrier_put_enter(nicbarrier_net_t *net, uint64_t epoch)
-{
-    nicbarrier_rule_enter(&net->rule, epoch);
-    (void)read_flags(net);
-    look_for_losses(net);
-    advance(net);
 }
 
 void nicbarrier_put_fail(nicbarrier_net_t *net)
