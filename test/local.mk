@@ -170,7 +170,6 @@ test_unit_check_nicbarrier_conformance_LDADD = $(barrier_ldadd)
 # With functions of its own in place of libibverbs's and libmlx5's.
 test_unit_check_nicbarrier_mlx5_SOURCES = \
 	test/unit/check_nicbarrier_mlx5.c \
-	test/unit/mlx5_sim.c \
 	test/unit/nicbarrier_conformance.c
 test_unit_check_nicbarrier_mlx5_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
 test_unit_check_nicbarrier_mlx5_LDADD = coll_nicbarrier/libnicbarrier_core.la \
@@ -361,7 +360,6 @@ mpi_programs = \
 	test/mpi/barrier_farewell \
 	test/mpi/barrier_forgotten \
 	test/mpi/barrier_lost \
-	test/mpi/barrier_mlx5 \
 	test/mpi/barrier_outstanding \
 	test/mpi/barrier_spawn \
 	test/mpi/barrier_stopped \

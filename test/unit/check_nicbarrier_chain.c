@@ -32,19 +32,6 @@ START_TEST(the_bytes_of_a_wait)
 }
 END_TEST
 
-START_TEST(the_bytes_of_a_write)
-{
-    static const unsigned char golden[NICBARRIER_WQE_BYTES] = {
-        0x00, 0xfe, 0xdc, 0x08, 0x12, 0x34, 0x56, 3,    0,    0,    0,    0x08, 0,    0,   0,
-        0,    0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x80, 0x99, 0xaa, 0xbb, 0xcc, 0,   0,
-        0,    0,    0x80, 0x00, 0x00, 0x08, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08};
-    nicbarrier_wqe_t wqe;
-
-    nicbarrier_wqe_write(&wqe, place, word, 0x0102030405060708);
-    ck_assert_mem_eq(wqe.bytes, golden, sizeof(golden));
-}
-END_TEST
-
 /** What the vendor's header makes of the same fields, where there is one. */
 START_TEST(the_bytes_are_those_of_the_header)
 {
@@ -76,5 +63,5 @@ END_TEST
 int main(void)
 {
     return UNIT_RUN("nicbarrier_chain", UNIT_ONCE(the_bytes_are_those_of_the_header),
-                    UNIT_ONCE(the_bytes_of_a_wait), UNIT_ONCE(the_bytes_of_a_write));
+                    UNIT_ONCE(the_bytes_of_a_wait));
 }

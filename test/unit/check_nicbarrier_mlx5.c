@@ -15,6 +15,15 @@
 #include "test/unit/mlx5_sim.h"
 #include "test/unit/nicbarrier_here.h"
 
+/** All members, which are told of nothing. */
+static void connect_all(void)
+{
+    static const nicbarrier_net_events_t none;
+
+    for (int i = 0; i < here.n; i++)
+        connect_with(i, &none);
+}
+
 static void set_param(const char *name, int value)
 {
     const nicbarrier_param_t *p = nicbarrier_engine_mlx5.params;
@@ -34,7 +43,7 @@ static void adapter_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t s
 static void mlx5_end(void)
 {
     here_end();
-    mlx5_sim_check_closed();
+    check_all_closed();
 }
 
 #define WITH_MLX5                                                                                  \
@@ -58,23 +67,20 @@ START_TEST(without_such_an_adapter)
     mlx5_sim_reset((mlx5_sim_t)_i, 0);
     ck_assert_int_eq(nicbarrier_engine_mlx5.open(&settings, &why), -1);
     ck_assert_msg(strstr(why.text, reasons[_i]) != NULL, "%s", why.text);
-    mlx5_sim_check_closed();
+    check_all_closed();
 }
 END_TEST
 
 /** Once all have entered the adapter needs no process any more. */
 START_TEST(the_adapter_goes_on_by_itself)
 {
-    const nicbarrier_net_events_t none = {0};
-
     adapter_begin(CONFORMANCE_MEMBERS_MAX, (nicbarrier_schedule_kind_t)_i, unit_seed());
-    for (int i = 0; i < here.n; i++)
-        connect_with(i, &none);
+    connect_all();
     for (int i = 0; i < here.n; i++)
         here_enter(i, 1);
     for (int k = 0; k < 10000; k++)
         mlx5_sim_pass();
-    ck_assert_uint_gt(mlx5_sim_taken(), 0);
+    ck_assert_uint_gt(sim.taken, 0);
     for (int i = 0; i < here.n; i++) {
         here_progress(i);
         ck_assert_uint_eq(here_completed(i), 1);
@@ -87,12 +93,10 @@ END_TEST
 /** The number of a request begins again behind 2^16. */
 START_TEST(many_epochs)
 {
-    const nicbarrier_net_events_t none = {0};
     const uint64_t epochs = 70000;
 
     adapter_begin(2, NICBARRIER_DISSEMINATION, unit_seed());
-    for (int i = 0; i < 2; i++)
-        connect_with(i, &none);
+    connect_all();
     for (uint64_t epoch = 1; epoch <= epochs; epoch++) {
         for (int i = 0; i < 2; i++)
             here_enter(i, epoch);
@@ -103,7 +107,7 @@ START_TEST(many_epochs)
             here_progress(1);
         }
     }
-    ck_assert_uint_ge(mlx5_sim_taken(), 4 * epochs);
+    ck_assert_uint_ge(sim.taken, 4 * epochs);
     for (int i = 0; i < 2; i++)
         here_disconnect(i);
     mlx5_end();
@@ -114,14 +118,11 @@ END_TEST
  *  all connections stay. */
 START_TEST(many_groups_leave)
 {
-    const nicbarrier_net_events_t none = {0};
-
     adapter_begin(4, NICBARRIER_GATHER_BROADCAST, unit_seed());
     for (int round = 0; round < 40; round++) {
         if (round > 0)
             here_prepare();
-        for (int i = 0; i < here.n; i++)
-            connect_with(i, &none);
+        connect_all();
         for (int i = 0; i < here.n; i++)
             here_enter(i, 1);
         for (int here_still = here.n, left = 100000; here_still > 0; left--) {
@@ -140,7 +141,7 @@ START_TEST(many_groups_leave)
             }
         }
     }
-    ck_assert_int_lt(mlx5_sim_pairs(), 100);
+    ck_assert_int_lt(pairs(), 100);
     mlx5_end();
 }
 END_TEST
@@ -148,11 +149,8 @@ END_TEST
 /** What is complete at a member, others may still wait for: the adapter has it by then. */
 START_TEST(complete_and_gone)
 {
-    const nicbarrier_net_events_t none = {0};
-
     adapter_begin(2, NICBARRIER_DISSEMINATION, (uint64_t)_i);
-    for (int i = 0; i < 2; i++)
-        connect_with(i, &none);
+    connect_all();
     for (uint64_t epoch = 1; epoch <= 3; epoch++)
         here_enter(0, epoch);
     here_enter(1, 3);
@@ -161,9 +159,9 @@ START_TEST(complete_and_gone)
 
         ck_assert_int_gt(left, 0);
         mlx5_sim_pass();
-        (void)nicbarrier_mlx5_progress(here.net[1]);
+        (void)nicbarrier_mlx5_progress(here.net[1], 0);
         here_enter(0, 3);
-        ck_assert_uint_le(here_completed(0), net->chain.posted);
+        ck_assert_uint_le(here_completed(0), net->posted);
     }
     for (int i = 0; i < 2; i++)
         here_disconnect(i);

@@ -56,19 +56,24 @@ struct ibv_qp *nicbarrier_mlx5_pair(struct ibv_pd *pd, struct ibv_cq *completion
     return onic_mlx5()->create_qp(pd->context, &attr, &raw);
 }
 
-bool nicbarrier_mlx5_post(nicbarrier_end_t *end, uint64_t id, const nicbarrier_wqe_t *wqe,
-                          uint32_t n, bool more)
+bool nicbarrier_mlx5_fill(nicbarrier_net_t *net, uint32_t k, uint64_t last)
 {
+    const nicbarrier_wqe_word_t mine = {(uintptr_t)net->words->addr, net->words->lkey};
+    nicbarrier_end_t *end = &net->out[k];
     struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(end->qp);
     struct mlx5dv_qp_ex *raw = onic_mlx5()->qp_ex_from_ibv_qp_ex(qp);
+    nicbarrier_wqe_t wqe[NICBARRIER_CHAIN_REQUESTS];
 
-    if (!end->filling)
-        ibv_wr_start(qp);
-    qp->wr_id = id;
-    for (uint32_t j = 0; j < n; j++)
-        mlx5dv_wr_raw_wqe(raw, &wqe[j]);
-    end->filling = more;
-    return more || ibv_wr_complete(qp) == 0;
+    ibv_wr_start(qp);
+    for (uint64_t epoch = net->posted + 1; epoch <= last; epoch++) {
+        const uint32_t n =
+            nicbarrier_chain_build(net->rule.waits, k, epoch, &end->next, mine, end->word, wqe);
+
+        qp->wr_id = epoch << NICBARRIER_MLX5_EPOCH_SHIFT | k;
+        for (uint32_t j = 0; j < n; j++)
+            mlx5dv_wr_raw_wqe(raw, &wqe[j]);
+    }
+    return ibv_wr_complete(qp) == 0;
 }
 
 #endif

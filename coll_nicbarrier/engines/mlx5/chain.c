@@ -62,46 +62,30 @@ static uint64_t bit(uint32_t k)
 }
 
 /** The words that step k has to wait for before it sends. */
-static uint64_t awaited(const nicbarrier_chain_t *c, uint32_t k)
+static uint64_t awaited(uint64_t waits, uint32_t k)
 {
-    return (c->waits & (bit(k) - 1)) | bit(NICBARRIER_CHAIN_ENTERED);
+    return (waits & (bit(k) - 1)) | bit(NICBARRIER_CHAIN_ENTERED);
 }
 
-uint32_t nicbarrier_chain_requests(const nicbarrier_chain_t *c, uint32_t k)
+uint32_t nicbarrier_chain_requests(uint64_t waits, uint32_t k)
 {
-    return (uint32_t)__builtin_popcountll(awaited(c, k)) + 1;
+    return (uint32_t)__builtin_popcountll(awaited(waits, k)) + 1;
 }
 
-uint64_t nicbarrier_chain_written(const nicbarrier_chain_t *c)
-{
-    uint64_t least = c->posted;
-
-    for (uint32_t k = 0; k < c->nsteps; k++)
-        if ((c->sends & bit(k)) != 0 && c->ring[k].written < least)
-            least = c->ring[k].written;
-    return least;
-}
-
-void nicbarrier_chain_shown(nicbarrier_chain_t *c, uint32_t k, uint64_t epoch)
-{
-    if (epoch > c->ring[k].written)
-        c->ring[k].written = epoch;
-}
-
-uint32_t nicbarrier_chain_build(nicbarrier_chain_t *c, uint32_t k, uint64_t epoch,
+uint32_t nicbarrier_chain_build(uint64_t waits, uint32_t k, uint64_t epoch,
+                                nicbarrier_wqe_place_t *next, nicbarrier_wqe_word_t mine,
+                                nicbarrier_wqe_word_t flag,
                                 nicbarrier_wqe_t wqe[NICBARRIER_CHAIN_REQUESTS])
 {
-    const uint64_t words = awaited(c, k);
-    nicbarrier_chain_ring_t *r = &c->ring[k];
     uint32_t n = 0;
 
     for (uint32_t i = 0; i <= NICBARRIER_CHAIN_ENTERED; i++) {
-        if ((words & bit(i)) == 0)
+        if ((awaited(waits, k) & bit(i)) == 0)
             continue;
-        nicbarrier_wqe_wait(&wqe[n++], r->next, nicbarrier_chain_word(c->words, i), epoch);
-        r->next.index++;
+        nicbarrier_wqe_wait(&wqe[n++], *next, nicbarrier_chain_word(mine, i), epoch);
+        next->index++;
     }
-    nicbarrier_wqe_write(&wqe[n++], r->next, r->flag, epoch);
-    r->next.index++;
+    nicbarrier_wqe_write(&wqe[n++], *next, flag, epoch);
+    next->index++;
     return n;
 }

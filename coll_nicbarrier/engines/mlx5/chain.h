@@ -15,11 +15,10 @@
  * has nothing more to do: the adapter takes the remaining steps as messages come.
  *
  * Rings are filled epochs ahead. Places in a ring are free again when the adapter has shown that
- * the write behind them is done.
+ * the write behind them is done (step.c).
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "coll_nicbarrier/epoch/rule.h"
@@ -78,36 +77,16 @@ static inline nicbarrier_wqe_word_t nicbarrier_chain_word(nicbarrier_wqe_word_t 
     return (nicbarrier_wqe_word_t){words.addr + (uint64_t)i * NICBARRIER_CHAIN_STRIDE, words.key};
 }
 
-/** The ring of a step that sends. */
-typedef struct nicbarrier_chain_ring {
-    nicbarrier_wqe_place_t next;
-    nicbarrier_wqe_word_t flag; /**< the partner's flag, to be written */
-    uint64_t written;           /**< epochs up to this one have been written, as completions show */
-} nicbarrier_chain_ring_t;
-
-typedef struct nicbarrier_chain {
-    uint32_t nsteps;
-    uint64_t sends, waits;       /**< as in rule.h */
-    nicbarrier_wqe_word_t words; /**< mine */
-    uint32_t depth;              /**< epochs for which each ring has room, at least 1 */
-    uint64_t posted;             /**< epochs up to this one have been posted */
-    nicbarrier_chain_ring_t ring[NICBARRIER_RULE_STEPS];
-} nicbarrier_chain_t;
-
 /** Most requests of one epoch in a ring. */
 #define NICBARRIER_CHAIN_REQUESTS (NICBARRIER_RULE_STEPS + 1)
 
-/** Requests of an epoch in the ring of step k: a ring has `depth` times as many places. */
-uint32_t nicbarrier_chain_requests(const nicbarrier_chain_t *c, uint32_t k);
+/** Requests of an epoch in the ring of step k, of a member whose steps `waits` wait (rule.h). */
+uint32_t nicbarrier_chain_requests(uint64_t waits, uint32_t k);
 
-/** Builds the requests of the next epoch for the ring of step k, which sends. Only the last of them
- *  makes a completion.
+/** Builds the requests of an epoch for the ring of step k, whose next place is *next: waits for
+ *  words of `mine`, and the write to the partner's flag. Only the last of them makes a completion.
  *  @return how many */
-uint32_t nicbarrier_chain_build(nicbarrier_chain_t *c, uint32_t k, uint64_t epoch,
+uint32_t nicbarrier_chain_build(uint64_t waits, uint32_t k, uint64_t epoch,
+                                nicbarrier_wqe_place_t *next, nicbarrier_wqe_word_t mine,
+                                nicbarrier_wqe_word_t flag,
                                 nicbarrier_wqe_t wqe[NICBARRIER_CHAIN_REQUESTS]);
-
-/** The completion for an epoch's write by step k has come. */
-void nicbarrier_chain_shown(nicbarrier_chain_t *c, uint32_t k, uint64_t epoch);
-
-/** The last epoch that all sending steps have written. If no step sends, the last one posted. */
-uint64_t nicbarrier_chain_written(const nicbarrier_chain_t *c);

@@ -53,7 +53,7 @@ static void progress_all(void)
         bool over;
 
         if (net->leaving)
-            (void)nicbarrier_mlx5_progress(net);
+            (void)nicbarrier_mlx5_progress(net, 0);
         over = net->leaving && nicbarrier_mlx5_is_done(net) && ++left > LINGER;
         if (over) {
             *at = net->next;
@@ -130,7 +130,7 @@ static int mlx5_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *end
     net->connected = true;
     net->next = nets;
     nets = net;
-    nicbarrier_mlx5_enter(net, 0);
+    (void)nicbarrier_mlx5_progress(net, 0);
     pthread_mutex_unlock(&lock);
     return 0;
 }
@@ -138,7 +138,7 @@ static int mlx5_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *end
 static void mlx5_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
     pthread_mutex_lock(&lock);
-    nicbarrier_mlx5_enter(net, epoch);
+    (void)nicbarrier_mlx5_progress(net, epoch);
     pthread_mutex_unlock(&lock);
 }
 
@@ -166,7 +166,7 @@ static int mlx5_progress(nicbarrier_net_t *net)
 
     if (pthread_mutex_trylock(&lock) != 0)
         return 0;
-    events = nicbarrier_mlx5_progress(net);
+    events = nicbarrier_mlx5_progress(net, 0);
     progress_all();
     pthread_mutex_unlock(&lock);
     return events;
@@ -187,10 +187,6 @@ static void mlx5_disconnect(nicbarrier_net_t *net)
 
 const nicbarrier_engine_t nicbarrier_engine_mlx5 = {
     .name = "mlx5",
-    .what =
-        "never chosen by itself: steps taken by adapters of ConnectX-7 or later, by work requests "
-        "that wait for memory; not run on such an adapter yet: please report what happens, with "
-        "what ibv_devinfo says of it",
     .params = params,
     .score = mlx5_score,
     .open = mlx5_open,
@@ -215,6 +211,6 @@ static int never(const nicbarrier_engine_settings_t *settings, nicbarrier_reason
 
 /** The engine's name exists in every build, so that parameters are valid everywhere. */
 const nicbarrier_engine_t nicbarrier_engine_mlx5 = {
-    .name = "mlx5", .what = "this build is without it", .score = mlx5_score, .open = never};
+    .name = "mlx5", .score = mlx5_score, .open = never};
 
 #endif

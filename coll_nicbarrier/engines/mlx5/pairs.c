@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 
 #include "coll_nicbarrier/engines/mlx5/state.h"
-#include "common/support/bytes.h"
 
 /** Most writes by the process in flight on a connection. */
 #define WRITES 4U
@@ -37,7 +36,7 @@ static bool make_words(nicbarrier_net_t *net, struct ibv_pd *pd)
 /** The number of requests in the ring of step k. */
 static uint32_t room(const nicbarrier_net_t *net, uint32_t k)
 {
-    return net->chain.depth * nicbarrier_chain_requests(&net->chain, k);
+    return net->depth * nicbarrier_chain_requests(net->rule.waits, k);
 }
 
 static bool has(uint64_t steps, uint32_t k)
@@ -57,20 +56,10 @@ static bool make_completions(nicbarrier_net_t *net, struct ibv_context *context)
 }
 
 static struct ibv_qp *make_pair(const nicbarrier_net_t *net, const onic_verbs_port_t *port,
-                                uint32_t ring)
+                                uint32_t sends)
 {
-    struct ibv_qp_init_attr attr = {.send_cq = net->completions,
-                                    .recv_cq = net->completions,
-                                    .qp_type = IBV_QPT_RC,
-                                    .cap = {.max_send_wr = WRITES,
-                                            .max_recv_wr = 1,
-                                            .max_send_sge = 1,
-                                            .max_recv_sge = 1,
-                                            .max_inline_data = sizeof(uint64_t)}};
-    struct ibv_qp *qp = ring > 0 ? nicbarrier_mlx5_pair(port->pd, net->completions, ring)
-                                 : ibv_create_qp(port->pd, &attr);
-
-    return onic_rc_pair_ready(port, qp, IBV_ACCESS_REMOTE_WRITE);
+    return onic_rc_pair_ready(port, nicbarrier_mlx5_pair(port->pd, net->completions, sends),
+                              IBV_ACCESS_REMOTE_WRITE);
 }
 
 static bool make_pairs(nicbarrier_net_t *net, const onic_verbs_port_t *port)
@@ -83,35 +72,34 @@ static bool make_pairs(nicbarrier_net_t *net, const onic_verbs_port_t *port)
             made = net->out[k].qp != NULL;
         }
         if (has(net->rule.waits, k) && made) {
-            net->in[k].qp = make_pair(net, port, 0);
+            net->in[k].qp = make_pair(net, port, WRITES);
             made = net->in[k].qp != NULL;
         }
     }
     return made;
 }
 
-/* ---- endpoints: terms, and for each step the numbers of both ends --------------------------- */
+/* ---- endpoints ------------------------------------------------------------------------------ */
 
-static uint32_t number(const nicbarrier_end_t *end)
+typedef struct mlx5_endpoint {
+    onic_rc_terms_t terms;
+    uint32_t out[NICBARRIER_RULE_STEPS], in[NICBARRIER_RULE_STEPS]; /**< numbers of queue pairs */
+} mlx5_endpoint_t;
+
+_Static_assert(sizeof(mlx5_endpoint_t) <= NICBARRIER_ENDPOINT_MAX, "an endpoint is carried whole");
+
+static void write_endpoint(const nicbarrier_net_t *net, const nicbarrier_mlx5_t *m, void *bytes)
 {
-    return end->qp != NULL ? end->qp->qp_num : 0;
-}
+    mlx5_endpoint_t mine = {.terms = {.address = m->port.mine,
+                                      .mtu = m->mtu,
+                                      .key = net->words->rkey,
+                                      .addr = (uintptr_t)net->words->addr}};
 
-static uint32_t write_endpoint(const nicbarrier_net_t *net, const nicbarrier_mlx5_t *m,
-                               unsigned char *bytes)
-{
-    onic_rc_terms_t terms = {.address = m->port.mine,
-                             .mtu = m->mtu,
-                             .key = net->words->rkey,
-                             .addr = (uintptr_t)net->words->addr};
-    unsigned char *at = bytes + sizeof(onic_rc_terms_t);
-
-    for (uint32_t k = 0; k < net->rule.nsteps; k++, at += 8) {
-        onic_put32(at, number(&net->out[k]));
-        onic_put32(at + 4, number(&net->in[k]));
+    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
+        mine.out[k] = net->out[k].qp != NULL ? net->out[k].qp->qp_num : 0;
+        mine.in[k] = net->in[k].qp != NULL ? net->in[k].qp->qp_num : 0;
     }
-    memcpy(bytes, &terms, sizeof(terms));
-    return (uint32_t)(at - bytes);
+    memcpy(bytes, &mine, sizeof(mine));
 }
 
 /** Reads a member's endpoint for one end of a connection in step k: the end that waits (`waits`),
@@ -120,12 +108,13 @@ static bool read_endpoint(const nicbarrier_endpoints_t *all, int32_t member, uin
                           onic_rc_terms_t *terms)
 {
     const nicbarrier_endpoint_t *e = nicbarrier_endpoint_of(all, member);
-    const uint32_t at = sizeof(onic_rc_terms_t) + 8 * k + (waits ? 4 : 0);
+    mlx5_endpoint_t theirs;
 
-    if (e == NULL || e->len < at + 4)
+    if (e == NULL || e->len != sizeof(theirs))
         return false;
-    memcpy(terms, e->bytes, sizeof(*terms));
-    terms->address.qpn = onic_get32(e->bytes + at);
+    memcpy(&theirs, e->bytes, sizeof(theirs));
+    *terms = theirs.terms;
+    terms->address.qpn = waits ? theirs.in[k] : theirs.out[k];
     return terms->address.qpn != 0;
 }
 
@@ -136,19 +125,18 @@ int nicbarrier_mlx5_make(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m, unsi
 {
     const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)m->schedule, net->group.me,
                                       net->group.n, net->step);
-    nicbarrier_chain_t *c = &net->chain;
+    uint64_t sends, waits;
 
-    nicbarrier_schedule_bits(net->step, n, &c->sends, &c->waits);
-    c->nsteps = (uint32_t)n;
-    c->depth = m->depth;
-    nicbarrier_rule_init(&net->rule, c->nsteps, c->sends, c->waits);
+    nicbarrier_schedule_bits(net->step, n, &sends, &waits);
+    nicbarrier_rule_init(&net->rule, (uint32_t)n, sends, waits);
+    net->depth = m->depth;
     if (!make_words(net, m->port.pd) || !make_completions(net, m->port.context) ||
         !make_pairs(net, &m->port))
         return nicbarrier_reason(why,
                                  "verbs: device %s does not give registered memory and queue pairs",
                                  ibv_get_device_name(m->port.context->device));
-    c->words = (nicbarrier_wqe_word_t){(uintptr_t)net->words->addr, net->words->lkey};
-    *len_p = write_endpoint(net, m, bytes);
+    write_endpoint(net, m, bytes);
+    *len_p = sizeof(mlx5_endpoint_t);
     return 0;
 }
 
@@ -172,13 +160,11 @@ int nicbarrier_mlx5_connect(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m,
 
     for (uint32_t k = 0; k < net->rule.nsteps && done; k++) {
         const nicbarrier_step_t *s = &net->step[k];
-        nicbarrier_chain_ring_t *r = &net->chain.ring[k];
 
         if (net->out[k].qp != NULL) {
             done = read_endpoint(endpoints, s->send_to, s->send_at, true, &theirs) &&
                    connect_end(&net->out[k], m, &theirs, s->send_at);
-            r->next.qpn = net->out[k].qp->qp_num;
-            r->flag = net->out[k].word;
+            net->out[k].next.qpn = net->out[k].qp->qp_num;
         }
         if (net->in[k].qp != NULL && done)
             done = read_endpoint(endpoints, s->wait_for, s->wait_at, false, &theirs) &&

@@ -38,9 +38,15 @@ typedef struct nicbarrier_mlx5 {
 typedef struct nicbarrier_end {
     struct ibv_qp *qp;          /**< NULL: none */
     nicbarrier_wqe_word_t word; /**< the partner's word that this end writes */
-    unsigned under_way;         /**< writes by the process in flight: failures and questions */
-    bool filling;               /**< requests have been posted without ringing the doorbell */
+    /* of the end that sends: its ring */
+    nicbarrier_wqe_place_t next;
+    uint64_t written; /**< epochs up to this one have been written, as completions show */
+    /* of the other end */
+    unsigned under_way; /**< writes by the process in flight: failures and questions */
 } nicbarrier_end_t;
+
+/* A request's id holds the epoch, which end posted it, and the step. */
+enum { NICBARRIER_MLX5_STEP = 0x7f, NICBARRIER_MLX5_IN = 0x80, NICBARRIER_MLX5_EPOCH_SHIFT = 8 };
 
 struct nicbarrier_net {
     nicbarrier_net_t *next;
@@ -48,7 +54,8 @@ struct nicbarrier_net {
     nicbarrier_net_events_t events;
     nicbarrier_rule_t rule;
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
-    nicbarrier_chain_t chain;
+    uint32_t depth;  /**< epochs for which each ring has room, at least 1 */
+    uint64_t posted; /**< epochs up to this one have been posted to all rings */
     bool connected, leaving;
     bool broken;    /**< a connection is broken */
     unsigned waits; /**< calls of progress since something came */
@@ -72,10 +79,9 @@ void nicbarrier_mlx5_free(nicbarrier_net_t *net);
 
 /* step.c */
 
-/** Enters all epochs up to this one, and advances as far as possible. */
-void nicbarrier_mlx5_enter(nicbarrier_net_t *net, uint64_t epoch);
-/** Advances the group. Returns how many flags were new. */
-int nicbarrier_mlx5_progress(nicbarrier_net_t *net);
+/** Enters all epochs up to `epoch`, and those that the processes behind this one have entered, and
+ *  advances as far as possible. Returns how many flags were new. */
+int nicbarrier_mlx5_progress(nicbarrier_net_t *net, uint64_t epoch);
 /** Marks the group as failed, and notifies the members that write to this one. */
 void nicbarrier_mlx5_fail(nicbarrier_net_t *net);
 /** True if all epochs entered are complete and the adapter has written all messages. */
@@ -87,7 +93,6 @@ bool nicbarrier_mlx5_is_done(const nicbarrier_net_t *net);
 const char *nicbarrier_mlx5_obstacle(struct ibv_context *context);
 /** A queue pair with room for this many requests of chain.h, or NULL. */
 struct ibv_qp *nicbarrier_mlx5_pair(struct ibv_pd *pd, struct ibv_cq *completions, uint32_t sends);
-/** Posts requests of a ring, each with this id. `more`: further ones follow at once, so the
- *  doorbell waits. False if that fails. */
-bool nicbarrier_mlx5_post(nicbarrier_end_t *end, uint64_t id, const nicbarrier_wqe_t *wqe,
-                          uint32_t n, bool more);
+/** Posts the requests of all epochs behind the last one posted, up to `last`, to the ring of step
+ * k. False if that fails. */
+bool nicbarrier_mlx5_fill(nicbarrier_net_t *net, uint32_t k, uint64_t last);

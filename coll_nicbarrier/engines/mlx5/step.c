@@ -15,9 +15,6 @@
 /** The partners' adapters are checked after this many calls of progress without news. */
 #define PATIENCE 4096U
 
-/* A request's id holds the epoch, which end posted it, and the step. */
-enum { STEP_MASK = 0x7f, IS_IN = 0x80, EPOCH_SHIFT = 8 };
-
 static _Atomic uint64_t *word(const nicbarrier_net_t *net, uint32_t i)
 {
     return (_Atomic uint64_t *)((char *)net->words->addr + (size_t)i * NICBARRIER_CHAIN_STRIDE);
@@ -50,31 +47,28 @@ static bool write_word(nicbarrier_end_t *end, uint64_t id, const uint64_t *value
     return true;
 }
 
-/** Fills the ring of step k up to this epoch. */
-static void fill_ring(nicbarrier_net_t *net, uint32_t k, uint64_t last)
+/** The last epoch that all sending steps have written. If no step sends, the last one posted. */
+static uint64_t written(const nicbarrier_net_t *net)
 {
-    nicbarrier_wqe_t wqe[NICBARRIER_CHAIN_REQUESTS];
+    uint64_t least = net->posted;
 
-    for (uint64_t epoch = net->chain.posted + 1; epoch <= last; epoch++) {
-        const uint32_t n = nicbarrier_chain_build(&net->chain, k, epoch, wqe);
-
-        net->broken |=
-            !nicbarrier_mlx5_post(&net->out[k], epoch << EPOCH_SHIFT | k, wqe, n, epoch < last);
-    }
+    for (uint32_t k = 0; k < net->rule.nsteps; k++)
+        if (net->out[k].qp != NULL && net->out[k].written < least)
+            least = net->out[k].written;
+    return least;
 }
 
 /** Refills the adapter's rings once they are half empty. */
 static void fill_rings(nicbarrier_net_t *net)
 {
-    nicbarrier_chain_t *c = &net->chain;
-    const uint64_t written = nicbarrier_chain_written(c);
+    const uint64_t shown = written(net), last = shown + net->depth;
 
-    if (net->broken || c->posted - written > c->depth / 2)
+    if (net->broken || net->posted - shown > net->depth / 2)
         return;
-    for (uint32_t k = 0; k < c->nsteps; k++)
-        if ((c->sends >> k & 1) != 0)
-            fill_ring(net, k, written + c->depth);
-    c->posted = written + c->depth;
+    for (uint32_t k = 0; k < net->rule.nsteps; k++)
+        if (net->out[k].qp != NULL)
+            net->broken |= !nicbarrier_mlx5_fill(net, k, last);
+    net->posted = last;
 }
 
 /* ---- failure -------------------------------------------------------------------------------- */
@@ -87,7 +81,7 @@ void nicbarrier_mlx5_fail(nicbarrier_net_t *net)
         return;
     for (uint32_t k = 0; k < net->rule.nsteps; k++)
         if (net->in[k].qp != NULL)
-            (void)write_word(&net->in[k], IS_IN | k, &yes);
+            (void)write_word(&net->in[k], NICBARRIER_MLX5_IN | k, &yes);
 }
 
 /** The process of a dead partner says nothing, but its adapter does not answer any more either. */
@@ -95,7 +89,7 @@ static void ask_for_life(nicbarrier_net_t *net)
 {
     for (uint32_t k = 0; k < net->rule.nsteps; k++)
         if ((net->rule.blocked >> k & 1) != 0 && net->in[k].under_way == 0)
-            net->broken |= !write_word(&net->in[k], IS_IN | k, NULL);
+            net->broken |= !write_word(&net->in[k], NICBARRIER_MLX5_IN | k, NULL);
 }
 
 /** If nothing is awaited, a partner may have left in good order; that is no failure before another
@@ -118,14 +112,13 @@ static void take_completions(nicbarrier_net_t *net)
 
     while ((n = ibv_poll_cq(net->completions, BATCH, wc)) > 0) {
         for (int i = 0; i < n; i++) {
-            const uint32_t k = (uint32_t)wc[i].wr_id & STEP_MASK;
-            const bool in = (wc[i].wr_id & IS_IN) != 0;
+            const uint32_t k = (uint32_t)wc[i].wr_id & NICBARRIER_MLX5_STEP;
 
             net->broken |= wc[i].status != IBV_WC_SUCCESS;
-            if (in)
+            if ((wc[i].wr_id & NICBARRIER_MLX5_IN) != 0)
                 net->in[k].under_way--;
             else
-                nicbarrier_chain_shown(&net->chain, k, wc[i].wr_id >> EPOCH_SHIFT);
+                net->out[k].written = wc[i].wr_id >> NICBARRIER_MLX5_EPOCH_SHIFT;
         }
     }
 }
@@ -145,7 +138,7 @@ static int read_flags(nicbarrier_net_t *net)
  *  the process may do without the network up to it. */
 static uint64_t done(const nicbarrier_net_t *net)
 {
-    return net->rule.completed < net->chain.posted ? net->rule.completed : net->chain.posted;
+    return net->rule.completed < net->posted ? net->rule.completed : net->posted;
 }
 
 static void advance(nicbarrier_net_t *net)
@@ -160,26 +153,23 @@ static void advance(nicbarrier_net_t *net)
     }
 }
 
-void nicbarrier_mlx5_enter(nicbarrier_net_t *net, uint64_t epoch)
+static void enter(nicbarrier_net_t *net, uint64_t epoch)
 {
-    take_completions(net);
+    if (epoch <= net->rule.entered)
+        return;
     nicbarrier_rule_enter(&net->rule, epoch);
     /* From now on the adapter advances by itself. */
-    atomic_store_explicit(word(net, NICBARRIER_CHAIN_ENTERED), htobe64(net->rule.entered),
+    atomic_store_explicit(word(net, NICBARRIER_CHAIN_ENTERED), htobe64(epoch),
                           memory_order_release);
-    (void)read_flags(net);
-    advance(net);
 }
 
-int nicbarrier_mlx5_progress(nicbarrier_net_t *net)
+int nicbarrier_mlx5_progress(nicbarrier_net_t *net, uint64_t epoch)
 {
-    const uint64_t entered = net->events.entered != NULL ? net->events.entered(net->events.arg) : 0;
-    int events;
-
     take_completions(net);
-    if (entered > net->rule.entered)
-        nicbarrier_mlx5_enter(net, entered);
-    events = read_flags(net);
+    enter(net, epoch);
+    if (net->events.entered != NULL)
+        enter(net, net->events.entered(net->events.arg));
+    const int events = read_flags(net);
     advance(net);
     net->waits = events > 0 ? 0 : net->waits + 1;
     if (net->waits % PATIENCE == PATIENCE - 1 && !net->broken)
@@ -190,7 +180,7 @@ int nicbarrier_mlx5_progress(nicbarrier_net_t *net)
 
 bool nicbarrier_mlx5_is_done(const nicbarrier_net_t *net)
 {
-    const bool sent = nicbarrier_chain_written(&net->chain) >= net->rule.entered;
+    const bool sent = written(net) >= net->rule.entered;
     bool notified = true;
 
     for (uint32_t k = 0; k < net->rule.nsteps; k++)
