@@ -33,7 +33,10 @@
 #define WORTHWHILE 50
 /** The tag next to those of Open MPI's collectives, which go downwards from the one of allgather.
  *  It has none of its own between that and MPI_ANY_TAG. */
-#define TAG (MCA_COLL_BASE_TAG_ALLGATHER + 1)
+#define TAG           (MCA_COLL_BASE_TAG_ALLGATHER + 1)
+#define TRIAL_SECONDS 10
+
+nicbarrier_agreements_t nicbarrier_agreements;
 
 /* ---- an agreement ---------------------------------------------------------------------------
  *
@@ -52,8 +55,7 @@ typedef struct endpoint {
 typedef struct exchange {
     int partners;
     int32_t partner[NICBARRIER_PARTNERS_MAX];
-    endpoint_t mine;
-    endpoint_t theirs[];
+    endpoint_t mine, theirs[NICBARRIER_PARTNERS_MAX];
 } exchange_t;
 
 typedef struct agreement {
@@ -65,11 +67,19 @@ typedef struct agreement {
     int32_t *room;             /**< memory for the plan */
     nicbarrier_plan_t plan;
     nicbarrier_team_t *team;
-    exchange_t *exchange; /**< of a leader with partners */
+    exchange_t *exchange; /**< of a leader among several */
     int engine;           /**< the engine agreed on, or NICBARRIER_ANY_ENGINE */
     nicbarrier_reason_t why;
     int reporter; /**< the rank that reports why there is no team */
 } agreement_t;
+
+/** Memory without which there is no agreement. */
+static void *need(const agreement_t *a, void *memory)
+{
+    if (memory == NULL)
+        onic_abort_no_memory(a->comm, "a barrier");
+    return memory;
+}
 
 /** An allreduce over all ranks: *value_p becomes the least value of all, and a->reporter the first
  *  rank with a reason. */
@@ -90,9 +100,8 @@ static bool is_open[NICBARRIER_ENGINES_MAX];
 /** An engine that has not got through is not tried again by this process, since that takes long. */
 static atomic_bool is_barred[NICBARRIER_ENGINES_MAX];
 
-void nicbarrier_close_engines(void (*meet)(void))
+void nicbarrier_close_engines(void)
 {
-    meet();
     for (int i = 0; nicbarrier_engines[i] != NULL; i++) {
         if (is_open[i]) {
             nicbarrier_engines[i]->close();
@@ -118,8 +127,6 @@ static uint8_t open_engine(agreement_t *a, int i)
 {
     const nicbarrier_engine_t *engine = nicbarrier_engines[i];
     const int score = engine->score();
-    /* Text that came with success is not a reason. */
-    nicbarrier_reason_t why = {""};
     if (a->options.engine == i ? score <= 0 : score < WORTHWHILE)
         return 0;
     if (atomic_load(&is_barred[i])) {
@@ -128,34 +135,26 @@ static uint8_t open_engine(agreement_t *a, int i)
         return 0;
     }
     pthread_mutex_lock(&making);
-    is_open[i] = is_open[i] || engine->open(&a->config->engines, &why) == 0;
-    const bool done = is_open[i];
+    const bool done = is_open[i] || engine->open(&a->config->engines, &a->why) == 0;
+    is_open[i] = done;
     pthread_mutex_unlock(&making);
-    if (!done)
-        a->why = why;
     return done ? (uint8_t)score : 0;
 }
 
-/** Opens what this rank needs if it is a leader; it is member `index` of the `n` of its node. False
- *  if an engine that was asked for cannot be opened. */
-static bool open_engines(agreement_t *a, int index, int n)
+/** Opens what this rank needs if it is a leader; it is member `index` of the `n` of its node. */
+static void open_engines(agreement_t *a, int index, int n)
 {
     const int size = ompi_comm_size(a->comm), asked = a->options.engine;
     const int limit = nicbarrier_limit(&a->options, n, size);
     if (limit == size || index % limit != 0)
-        return true;
-    bool able = true;
-    for (int i = NICBARRIER_NODE_ENGINE + 1; nicbarrier_engines[i] != NULL; i++) {
-        if ((asked < 0 || asked == i)) {
+        return;
+    for (int i = NICBARRIER_NODE_ENGINE + 1; nicbarrier_engines[i] != NULL; i++)
+        if (asked == NICBARRIER_ANY_ENGINE || asked == i)
             a->mine.score[i] = open_engine(a, i);
-            able = able && (asked != i || a->mine.score[i] > 0);
-        }
-    }
-    return able;
 }
 
 /** The facts of this rank. */
-static bool find_facts(agreement_t *a)
+static void find_facts(agreement_t *a)
 {
     const onic_locality_t here = onic_locality();
     int index = 0, n = 0, first = -1;
@@ -173,106 +172,48 @@ static bool find_facts(agreement_t *a)
                                       (uint64_t)(uint16_t)here.numa << 16 | (uint16_t)here.cache,
                              .processors = here.processors,
                              .processor_set = here.processor_set};
-    return open_engines(a, index, n);
-}
-
-/** Allocates all memory whose size does not depend on other ranks. */
-static bool allocate(agreement_t *a)
-{
-    const size_t size = (size_t)ompi_comm_size(a->comm);
-    a->facts = malloc(size * sizeof(*a->facts));
-    a->room = malloc(3 * size * sizeof(*a->room));
-    a->team = nicbarrier_team_new(&a->config->team);
-    return a->facts != NULL && a->room != NULL && a->team != NULL;
-}
-
-/** Prepares this rank's part. @return false if it cannot go on */
-static bool begin(agreement_t *a, bool able)
-{
-    a->options = (nicbarrier_options_t){.engine = a->config->engine - 1, .ppn = a->config->ppn};
-    if (!able || !allocate(a)) {
-        nicbarrier_reason(&a->why, "memory is exhausted");
-        return false;
-    }
-    return find_facts(a);
+    open_engines(a, index, n);
 }
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
 
-/** The number of members in the area of the segment that begins with member `first`. Each group of
- *  members behind one leader has such an area. */
-static int in_area(const nicbarrier_plan_t *p, int first)
+/** How this rank shares its processors with the others of its node. */
+static nicbarrier_processors_t processors_of(const agreement_t *a)
 {
-    return p->n - first < p->limit ? p->n - first : p->limit;
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return (long)opal_process_info.num_local_peers + 1 > online
+               ? NICBARRIER_CROWDED
+               : nicbarrier_plan_processors(a->facts, ompi_comm_size(a->comm),
+                                            ompi_comm_rank(a->comm), online);
 }
 
-static size_t offset_of(const nicbarrier_plan_t *p, int first)
-{
-    return (size_t)(first / p->limit) * nicbarrier_shm_bytes(p->limit, NICBARRIER_SHM_FANOUT);
-}
-
-/** Makes the node's segment as the plan says, for this rank as member `me` of its area. */
-static int make_node(agreement_t *a, onic_segment_t *segment, int me, int *able_p)
+/** Makes the node's segment as the plan says. Each group of members behind one leader has an area
+ *  of it. */
+static int make_node(agreement_t *a, int *able_p)
 {
     const nicbarrier_plan_t *p = &a->plan;
-    const int first = p->index / p->limit * p->limit;
+    const int area = p->index / p->limit, left = p->n - area * p->limit;
+    const int n = left < p->limit ? left : p->limit;
+    const size_t bytes = nicbarrier_shm_bytes(p->limit, NICBARRIER_SHM_FANOUT);
+    const size_t areas = (size_t)((p->n + p->limit - 1) / p->limit);
+    onic_segment_t segment;
     onic_node_t node;
     onic_made_t made;
     onic_node_find(a->comm, &a->facts[0].first, sizeof(a->facts[0]), &node);
-    const int rc =
-        onic_node_segment(a->comm, &node, offset_of(p, p->n + p->limit - 1), false, segment, &made);
+    const int rc = onic_node_segment(a->comm, &node, areas * bytes, false, &segment, &made);
     *able_p = rc == OMPI_SUCCESS && made == ONIC_MADE;
-    if (*able_p) {
-        nicbarrier_shm_introduce((char *)segment->base + offset_of(p, first), in_area(p, first), me,
-                                 NICBARRIER_SHM_FANOUT);
-    } else {
+    if (!*able_p) {
         nicbarrier_reason(&a->why, "%s",
                           made == ONIC_NO_SPACE ? "no shared memory can be had"
                                                 : "processes of a node cannot share memory "
                                                   "(coll_nicbarrier_ppn 1 does without)");
-    }
-    onic_node_fini(&node);
-    return rc;
-}
-
-/** Makes a leader's buffers where there are several leaders. False if memory is exhausted. */
-static bool make_exchange(agreement_t *a)
-{
-    int32_t partner[NICBARRIER_PARTNERS_MAX];
-    const int n = nicbarrier_plan_partners(
-        &a->plan, (nicbarrier_schedule_kind_t)a->config->engines.schedule, partner);
-    a->exchange = malloc(sizeof(*a->exchange) + (size_t)n * sizeof(a->exchange->theirs[0]));
-    if (a->exchange == NULL)
-        return false;
-    a->exchange->partners = n;
-    memcpy(a->exchange->partner, partner, (size_t)n * sizeof(*partner));
-    return true;
-}
-
-/** Makes the node segments and the plan. */
-static int set_up_nodes(agreement_t *a, int *able_p)
-{
-    onic_segment_t segment = {NULL, 0};
-    a->plan = nicbarrier_plan(&a->options, a->facts, ompi_comm_size(a->comm),
-                              ompi_comm_rank(a->comm), a->room);
-    if (a->team->config.processors != NICBARRIER_CROWDED)
-        a->team->config.processors =
-            nicbarrier_plan_processors(a->facts, ompi_comm_size(a->comm), ompi_comm_rank(a->comm),
-                                       sysconf(_SC_NPROCESSORS_ONLN));
-    const nicbarrier_plan_t *p = &a->plan;
-    const int first = p->index / p->limit * p->limit, n = in_area(p, first);
-    const int me = nicbarrier_plan_position(p, a->facts, ompi_comm_rank(a->comm));
-    int rc = p->limit > 1 ? make_node(a, &segment, me, able_p) : OMPI_SUCCESS;
-    if (p->leader >= 0 && p->leaders > 1 && !make_exchange(a)) {
-        nicbarrier_reason(&a->why, "memory is exhausted");
-        *able_p = false;
-    }
-    rc = rc == OMPI_SUCCESS ? least(a, able_p) : rc;
-    if (rc == OMPI_SUCCESS && *able_p && n > 1) {
-        nicbarrier_team_attach(a->team, &segment, offset_of(p, first), n, me, NICBARRIER_SHM_FANOUT,
-                               n < p->size);
+    } else if (n > 1) {
+        nicbarrier_team_attach(a->team, &segment, (size_t)area * bytes, n,
+                               nicbarrier_plan_position(p, a->facts, ompi_comm_rank(a->comm)),
+                               NICBARRIER_SHM_FANOUT, n < p->size);
     }
     onic_segment_unmap(&segment);
+    onic_node_fini(&node);
     return rc;
 }
 
@@ -282,18 +223,16 @@ static int set_up_nodes(agreement_t *a, int *able_p)
 static int exchange(agreement_t *a)
 {
     exchange_t *x = a->exchange;
-    ompi_request_t *requests[2 * NICBARRIER_PARTNERS_MAX];
+    ompi_request_t *requests[NICBARRIER_PARTNERS_MAX];
     int rc = OMPI_SUCCESS, n = 0;
-    for (int i = 0; i < 2 * x->partners && rc == OMPI_SUCCESS; i++) {
-        const int k = i % x->partners, rank = a->plan.rank[x->partner[k]];
-        rc = i < x->partners
-                 ? MCA_PML_CALL(irecv(&x->theirs[k], sizeof(x->theirs[k]), &ompi_mpi_byte.dt, rank,
-                                      TAG, a->comm, &requests[n]))
-                 : MCA_PML_CALL(isend(&x->mine, offsetof(endpoint_t, bytes) + x->mine.len,
-                                      &ompi_mpi_byte.dt, rank, TAG, MCA_PML_BASE_SEND_STANDARD,
-                                      a->comm, &requests[n]));
-        n += rc == OMPI_SUCCESS;
-    }
+    for (; n < x->partners && rc == OMPI_SUCCESS; n += rc == OMPI_SUCCESS)
+        rc = MCA_PML_CALL(irecv(&x->theirs[n], sizeof(x->theirs[n]), &ompi_mpi_byte.dt,
+                                a->plan.rank[x->partner[n]], TAG, a->comm, &requests[n]));
+    /* Each has posted its receives before it sends, so that none waits for another in a circle. */
+    for (int i = 0; i < x->partners && rc == OMPI_SUCCESS; i++)
+        rc = MCA_PML_CALL(send(&x->mine, offsetof(endpoint_t, bytes) + x->mine.len,
+                               &ompi_mpi_byte.dt, a->plan.rank[x->partner[i]], TAG,
+                               MCA_PML_BASE_SEND_STANDARD, a->comm));
     for (int i = 0; i < n && rc == OMPI_SUCCESS; i++)
         rc = ompi_request_wait(&requests[i], MPI_STATUS_IGNORE);
     if (rc == OMPI_SUCCESS)
@@ -312,17 +251,14 @@ static int exchange(agreement_t *a)
 static bool prepare(agreement_t *a)
 {
     const nicbarrier_group_t group = {a->facts[0].key, a->plan.leaders, a->plan.leader};
-    endpoint_t *mine = &a->exchange->mine;
-    nicbarrier_reason_t why = {""};
+    exchange_t *x = a->exchange;
     a->team->engine = nicbarrier_engines[a->engine];
     pthread_mutex_lock(&making);
     const bool done =
-        a->team->engine->prepare(&group, &a->team->net, mine->bytes, &mine->len, &why) == 0;
+        a->team->engine->prepare(&group, &a->team->net, x->mine.bytes, &x->mine.len, &a->why) == 0;
     pthread_mutex_unlock(&making);
-    if (!done) {
-        a->why = why;
-        mine->len = 0;
-    }
+    if (!done)
+        x->mine.len = 0;
     return done;
 }
 
@@ -332,7 +268,6 @@ static bool connect_team(agreement_t *a)
     const exchange_t *x = a->exchange;
     nicbarrier_endpoint_t list[NICBARRIER_PARTNERS_MAX];
     nicbarrier_endpoints_t all = {x->partners, list};
-    nicbarrier_reason_t why = {""};
     for (int i = 0; i < x->partners; i++) {
         const endpoint_t *e = &x->theirs[i];
         if (e->len == 0 || e->len > sizeof(e->bytes))
@@ -340,22 +275,41 @@ static bool connect_team(agreement_t *a)
         list[i] = (nicbarrier_endpoint_t){x->partner[i], e->len, e->bytes};
     }
     pthread_mutex_lock(&making);
-    const bool connected = nicbarrier_team_connect(a->team, &all, &why) == 0;
+    const bool connected = nicbarrier_team_connect(a->team, &all, &a->why) == 0;
     pthread_mutex_unlock(&making);
-    if (!connected)
-        a->why = why;
+    /* What an engine has tried first is no reason. */
+    if (connected)
+        a->why.text[0] = '\0';
     return connected;
 }
 
-/** Run when all leaders are connected. True if the trial epoch becomes complete. If one leader
- *  finds that it will not, the engine notifies the others, or they find out by themselves. */
+/** Run by leaders, when all leaders are connected: true if the trial epoch becomes complete. If one
+ *  leader finds that it will not, the engine notifies the others, or they find out by themselves.
+ *  All take part at the same time, so none is waited for; whoever has to wait very long for a
+ *  processor only loses speed by it, since the module below serves then. */
 static bool passes_trial(agreement_t *a)
 {
-    __atomic_fetch_add(a->config->trials, 1, __ATOMIC_RELAXED);
-    int end;
-    while ((end = nicbarrier_team_try(a->team, &a->why)) == 0)
-        opal_progress();
-    return end > 0;
+    const nicbarrier_engine_t *e = a->team->engine;
+    nicbarrier_net_t *net = a->team->net;
+    const uint64_t end = onic_now_nsec() + TRIAL_SECONDS * UINT64_C(1000000000);
+    __atomic_fetch_add(&nicbarrier_agreements.trials, 1, __ATOMIC_RELAXED);
+    e->enter(net, NICBARRIER_TRIAL_EPOCH);
+    while (e->completed(net) < NICBARRIER_TRIAL_EPOCH) {
+        if (e->failed(net)) {
+            nicbarrier_reason(&a->why, "the engine does not get through between all leaders");
+            return false;
+        }
+        if (onic_now_nsec() > end) {
+            nicbarrier_reason(&a->why,
+                              "no way was found through the network to some leader of other "
+                              "processes in %d seconds",
+                              TRIAL_SECONDS);
+            return false;
+        }
+        (void)e->progress(net);
+        (void)opal_progress();
+    }
+    return true;
 }
 
 /** All ranks: the part between several leaders. Once an engine is connected, partners may need
@@ -364,16 +318,12 @@ static int set_up_network(agreement_t *a, int *able_p)
 {
     const bool leads = a->plan.leader >= 0;
     int rc = OMPI_SUCCESS;
-    a->engine = nicbarrier_choose(&a->plan, &a->options);
-    *able_p = a->engine != NICBARRIER_ANY_ENGINE;
-    if (!*able_p) {
-        if (a->why.text[0] == '\0') {
-            nicbarrier_reason(&a->why, "no engine serves these processes: %d nodes",
-                              (int)a->plan.nodes);
-        }
-        return OMPI_SUCCESS;
-    }
+    a->why.text[0] = '\0';
     if (leads) {
+        a->exchange = need(a, malloc(sizeof(*a->exchange)));
+        a->exchange->partners = nicbarrier_plan_partners(
+            &a->plan, (nicbarrier_schedule_kind_t)a->config->engines.schedule,
+            a->exchange->partner);
         *able_p = prepare(a);
         rc = exchange(a);
         *able_p = rc == OMPI_SUCCESS && *able_p && connect_team(a);
@@ -388,14 +338,23 @@ static int set_up_network(agreement_t *a, int *able_p)
     return rc;
 }
 
-static int agree(agreement_t *a, int able)
+static int agree(agreement_t *a)
 {
-    int rc = least(a, &able);
-    if (rc == OMPI_SUCCESS && able)
-        rc = onic_share(a->comm, &a->mine, sizeof(a->mine), a->facts);
-    if (rc == OMPI_SUCCESS && able)
-        rc = set_up_nodes(a, &able);
-    a->engine = NICBARRIER_NODE_ENGINE;
+    const int me = ompi_comm_rank(a->comm), size = ompi_comm_size(a->comm);
+    find_facts(a);
+    int able = false, rc = onic_share(a->comm, &a->mine, sizeof(a->mine), a->facts);
+    if (rc == OMPI_SUCCESS) {
+        a->plan = nicbarrier_plan(&a->options, a->facts, size, me, a->room);
+        a->team->processors = processors_of(a);
+        a->engine =
+            a->plan.leaders > 1 ? nicbarrier_choose(&a->plan, &a->options) : NICBARRIER_NODE_ENGINE;
+        able = a->engine != NICBARRIER_ANY_ENGINE;
+        if (able && a->plan.limit > 1)
+            rc = make_node(a, &able);
+    }
+    rc = rc == OMPI_SUCCESS ? least(a, &able) : rc;
+    if (a->engine == NICBARRIER_ANY_ENGINE && a->why.text[0] == '\0')
+        nicbarrier_reason(&a->why, "no engine serves the processes of all nodes");
     if (rc == OMPI_SUCCESS && able && a->plan.leaders > 1)
         rc = set_up_network(a, &able);
     if (rc != OMPI_SUCCESS || !able)
@@ -413,30 +372,42 @@ static void report(const agreement_t *a, bool broken)
     const char *why = broken ? "a message has failed" : a->why.text;
     const bool mine = broken || a->reporter == me || (a->reporter == INT_MAX && me == 0);
     if (mine && why[0] != '\0' && !atomic_exchange(&reported, true)) {
-        char name[256] = "?";
-        (void)gethostname(name, sizeof(name) - 1);
         opal_output(0, "coll_nicbarrier: barriers of communicator \"%s\" %s: %s (rank %d on %s)",
                     ONIC_NAME(a->comm->c_name),
                     broken ? "fail, because the agreement on an engine has ended in an error"
                            : "are left to the module below",
-                    why, me, name);
+                    why, me, opal_process_info.nodename);
     }
 }
 
-nicbarrier_team_t *nicbarrier_agree(struct ompi_communicator_t *comm,
-                                    const nicbarrier_agreement_config_t *config, bool able,
-                                    int *rc_p)
+/** The team's waiting threads call this. */
+static void progress(void)
 {
-    agreement_t a = {.comm = comm, .config = config};
-    *rc_p = agree(&a, begin(&a, able));
-    nicbarrier_team_t *team = a.team;
+    (void)opal_progress();
+}
+
+nicbarrier_team_t *nicbarrier_agree(struct ompi_communicator_t *comm,
+                                    const nicbarrier_agreement_config_t *config, int *rc_p)
+{
+    const size_t size = (size_t)ompi_comm_size(comm);
+    agreement_t a = {.comm = comm,
+                     .config = config,
+                     .options = {.engine = config->engine - 1, .ppn = config->ppn},
+                     .engine = NICBARRIER_ANY_ENGINE};
+    a.facts = need(&a, malloc(size * sizeof(*a.facts)));
+    a.room = need(&a, malloc(3 * size * sizeof(*a.room)));
+    nicbarrier_team_t *team = a.team = need(&a, nicbarrier_team_new(config->polls, progress));
+    __atomic_fetch_add(&nicbarrier_agreements.begun, 1, __ATOMIC_RELAXED);
+    *rc_p = agree(&a);
     if (a.engine != NICBARRIER_ANY_ENGINE) {
         team->kind = a.engine;
         team->engine = nicbarrier_engines[a.engine];
     } else {
         report(&a, *rc_p != OMPI_SUCCESS);
-        if (*rc_p != OMPI_SUCCESS && team != NULL)
+        if (*rc_p != OMPI_SUCCESS)
             nicbarrier_team_fail(team);
+        else
+            __atomic_fetch_add(&nicbarrier_agreements.declined, 1, __ATOMIC_RELAXED);
         nicbarrier_team_free(team);
         team = NULL;
     }

@@ -8,13 +8,14 @@
  * it, or find that some rank cannot. It uses collectives of Open MPI's other components; it runs
  * within a blocking barrier, so it may wait.
  *
- * 1. an allreduce: can every rank go on?
- * 2. an allgather: what each rank is and has (plan.h)
- * 3. each node makes a segment
- * 4. where several leaders are left, endpoints go to the partners of the schedule, and when all are
- *    connected a trial epoch runs
+ * 1. an allgather: what each rank is and has (plan.h)
+ * 2. each node makes a segment
+ * 3. where several leaders are left, endpoints go to the partners of the schedule, and when all are
+ *    connected a trial epoch runs: it is no barrier of the user, but shows that messages of the
+ *    engine get through
  *
- * A rank that cannot go on takes part up to the next allreduce, so no rank waits for it.
+ * Behind each part but the first an allreduce asks whether every rank can go on. A rank that cannot
+ * takes part up to there, so no rank waits for it. Where a rank has no memory the job ends.
  */
 #pragma once
 
@@ -27,21 +28,28 @@
 typedef struct nicbarrier_agreement_config {
     int engine; /**< 1 + its index in nicbarrier_engines; 0: the best */
     int ppn;    /**< most processes of a node behind one leader; 0: all */
+    int polls;  /**< waiting.h */
     nicbarrier_engine_settings_t engines;
-    nicbarrier_team_config_t team;
-    unsigned long long *trials; /**< counts trial epochs */
 } nicbarrier_agreement_config_t;
 
+/** Counts of this process. */
+typedef struct nicbarrier_agreements {
+    unsigned long long begun, declined;
+    unsigned long long trials; /**< trial epochs */
+} nicbarrier_agreements_t;
+
+extern nicbarrier_agreements_t nicbarrier_agreements;
+
+/** The epoch of the trial; barriers are numbered from the next. */
+#define NICBARRIER_TRIAL_EPOCH 1
+
 /**
- * Collective, and waits. `able`: false if this rank has run out of memory. Returns the team, or
- * NULL if some rank could not go on; one such rank reports the reason (once in each process). The
- * result is the same on all ranks, unless *rc_p is an OMPI error: then the others may have a team,
- * which will fail.
+ * Collective, and waits. Returns the team, or NULL if some rank could not go on; one such rank
+ * reports the reason (once in each process). The result is the same on all ranks, unless *rc_p is
+ * an OMPI error: then the others may have a team, which will fail.
  */
 nicbarrier_team_t *nicbarrier_agree(struct ompi_communicator_t *comm,
-                                    const nicbarrier_agreement_config_t *config, bool able,
-                                    int *rc_p);
+                                    const nicbarrier_agreement_config_t *config, int *rc_p);
 
-/** Closes all engines that agreements have opened, after calling `meet`, which waits for the other
- *  processes of the job. */
-void nicbarrier_close_engines(void (*meet)(void));
+/** Closes all engines that agreements have opened. */
+void nicbarrier_close_engines(void);

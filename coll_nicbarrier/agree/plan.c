@@ -68,7 +68,6 @@ nicbarrier_plan_t nicbarrier_plan(const nicbarrier_options_t *options,
     for (int32_t r = 0; r < size; r++) {
         const int32_t first = first_of(all, r), index = seen[first]++;
         const bool leads = index % nicbarrier_limit(options, members[first], size) == 0;
-        p.nodes += first == r;
         if (r == me) {
             p.index = index;
             p.leader = leads ? p.leaders : -1;

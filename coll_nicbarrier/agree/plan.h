@@ -31,13 +31,12 @@ typedef struct nicbarrier_options {
 
 typedef struct nicbarrier_plan {
     int32_t size;
-    int32_t first;   /**< first rank of my node */
-    int32_t n;       /**< members of my node */
-    int32_t index;   /**< my index among them */
-    int32_t limit;   /**< most members behind one leader, 1 .. n */
-    int32_t leaders; /**< number of leaders in all */
-    int32_t leader;  /**< my index among them, or -1 */
-    int32_t nodes;
+    int32_t first;                         /**< first rank of my node */
+    int32_t n;                             /**< members of my node */
+    int32_t index;                         /**< my index among them */
+    int32_t limit;                         /**< most members behind one leader, 1 .. n */
+    int32_t leaders;                       /**< number of leaders in all */
+    int32_t leader;                        /**< my index among them, or -1 */
     uint8_t score[NICBARRIER_ENGINES_MAX]; /**< the least score of all leaders */
     int32_t *rank;                         /**< the rank of each leader */
 } nicbarrier_plan_t;

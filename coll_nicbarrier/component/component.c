@@ -93,9 +93,10 @@ static int component_close(void)
         onic_print_counters(&mca_coll_nicbarrier_component.collm_version,
                             nicbarrier_state.params.verbose);
     }
-    while (nicbarrier_state.all != NULL)
-        nicbarrier_barriers_free(nicbarrier_state.all);
-    nicbarrier_close_engines(meet);
+    while (!LIST_EMPTY(&nicbarrier_state.all))
+        nicbarrier_barriers_end(LIST_FIRST(&nicbarrier_state.all));
+    meet();
+    nicbarrier_close_engines();
     return OMPI_SUCCESS;
 }
 

@@ -18,10 +18,9 @@ typedef struct nicbarrier_below {
 
 typedef struct nicbarrier_module {
     mca_coll_base_module_t super;
-    nicbarrier_barriers_t *barriers; /**< NULL if there is no team */
-    bool below_for_good;             /**< no further agreement is begun */
-    int failure;                     /**< the code with which the agreement has failed here */
-    int calls;                       /**< calls left until the one that sets up the engine */
+    nicbarrier_barriers_t barriers;
+    int failure; /**< the code with which the agreement has failed here */
+    int calls;   /**< up to the one that sets up the engine; one more behind the agreement */
     nicbarrier_below_t below;
 } nicbarrier_module_t;
 
@@ -29,8 +28,7 @@ typedef struct nicbarrier_module {
 
 static void construct(nicbarrier_module_t *m)
 {
-    m->barriers = NULL;
-    m->below_for_good = false;
+    m->barriers.team = NULL;
     m->failure = OMPI_SUCCESS;
     m->calls = 0;
     m->below = (nicbarrier_below_t){NULL, NULL, NULL, NULL};
@@ -44,7 +42,7 @@ static void release(mca_coll_base_module_t *module)
 
 static void destruct(nicbarrier_module_t *m)
 {
-    nicbarrier_barriers_free(m->barriers);
+    nicbarrier_barriers_end(&m->barriers);
     release(m->below.barrier_module);
     release(m->below.ibarrier_module);
 }
@@ -55,16 +53,13 @@ OBJ_CLASS_INSTANCE(nicbarrier_module_t, mca_coll_base_module_t, construct, destr
 
 /** Agrees on a team for the communicator. If there is none, the module below serves for good, since
  *  another agreement would ask the same. */
-static nicbarrier_barriers_t *set_up(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
+static void set_up(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
 {
-    int rc;
-
-    /* Collectives of other modules may call barriers during the agreement. */
-    m->below_for_good = true;
-    nicbarrier_barriers_t *b = nicbarrier_barriers_new(comm, &rc);
+    /* First, since collectives of other modules may call barriers during the agreement. */
+    m->calls++;
+    const int rc = nicbarrier_barriers_set_up(&m->barriers, comm);
     if (rc != OMPI_SUCCESS)
         m->failure = rc > OMPI_SUCCESS ? rc : MPI_ERR_OTHER;
-    return b;
 }
 
 /** For a call that no team carries: the error that it returns, or OMPI_SUCCESS if the module below
@@ -79,18 +74,17 @@ static int failure_of(const nicbarrier_module_t *m, struct ompi_communicator_t *
 /** Counts a call that no team carries. @return true if the agreement is due */
 static bool is_due(nicbarrier_module_t *m)
 {
-    if (m->calls < nicbarrier_state.params.setup_call)
-        m->calls++;
-    return m->calls == nicbarrier_state.params.setup_call && !m->below_for_good;
+    m->calls += m->calls < nicbarrier_state.params.setup_call;
+    return m->calls == nicbarrier_state.params.setup_call;
 }
 
 /** A barrier while there is no team. */
 static int barrier_without(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
 {
     if (is_due(m))
-        m->barriers = set_up(m, comm);
-    if (m->barriers != NULL)
-        return nicbarrier_barriers_wait(m->barriers);
+        set_up(m, comm);
+    if (m->barriers.team != NULL)
+        return nicbarrier_barriers_wait(&m->barriers);
     const int rc = failure_of(m, comm);
     if (rc != OMPI_SUCCESS)
         return rc;
@@ -102,7 +96,8 @@ static int barrier(struct ompi_communicator_t *comm, mca_coll_base_module_t *mod
 {
     nicbarrier_module_t *m = (nicbarrier_module_t *)module;
 
-    return m->barriers != NULL ? nicbarrier_barriers_wait(m->barriers) : barrier_without(m, comm);
+    return m->barriers.team != NULL ? nicbarrier_barriers_wait(&m->barriers)
+                                    : barrier_without(m, comm);
 }
 
 static int ibarrier_without(nicbarrier_module_t *m, struct ompi_communicator_t *comm,
@@ -121,20 +116,9 @@ static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
                     mca_coll_base_module_t *module)
 {
     nicbarrier_module_t *m = (nicbarrier_module_t *)module;
-    nicbarrier_barriers_t *b = m->barriers;
 
-    if (b == NULL)
-        return ibarrier_without(m, comm, request);
-    nicbarrier_request_t *r = nicbarrier_request_new(comm);
-    if (r == NULL) {
-        /* The other ranks count this barrier, so this rank must, too. */
-        nicbarrier_barriers_enter(b);
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    *request = &r->super;
-    OBJ_RETAIN(comm);
-    nicbarrier_barriers_begin(b, r);
-    return OMPI_SUCCESS;
+    return m->barriers.team != NULL ? nicbarrier_barriers_begin(&m->barriers, request)
+                                    : ibarrier_without(m, comm, request);
 }
 
 /* ---- selection ------------------------------------------------------------------------------ */

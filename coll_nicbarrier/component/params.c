@@ -5,9 +5,6 @@
 /** @file MCA parameters of coll_nicbarrier and its engines, and MPI_T performance variables. */
 #include "coll_nicbarrier/component/state.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "common/support/help.h"
 #include "common/support/component.h"
 #include "ompi/constants.h"
@@ -21,9 +18,7 @@ nicbarrier_state_t nicbarrier_state = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .params = {.priority = PRIORITY_INITIAL,
                .setup_call = 8,
-               .agreement = {.team.polls = 1000,
-                             .engines.thread = true,
-                             .trials = &nicbarrier_counters.trials}}};
+               .agreement = {.polls = 1000, .engines.thread = true}}};
 nicbarrier_counters_t nicbarrier_counters;
 
 /* ---- performance variables ------------------------------------------------------------------ */
@@ -40,14 +35,10 @@ static void register_table(const mca_base_component_t *c, const nicbarrier_count
 
 static const onic_counter_t counters[] = {
     {"barriers_below", "Barriers left to the module below", &nicbarrier_counters.below, 0},
-    {"agreements", "Agreements on an engine begun", &nicbarrier_counters.agreements, 0},
+    {"agreements", "Agreements on an engine begun", &nicbarrier_agreements.begun, 0},
     {"trials", "Engines tried between nodes before barriers depend on them",
-     &nicbarrier_counters.trials, 0},
-    {"declined", "Agreements that found no engine", &nicbarrier_counters.declined, 0},
-    {"live_teams", "Engines set up and not yet taken apart", &nicbarrier_counters.live_teams,
-     MCA_BASE_PVAR_CLASS_LEVEL},
-    {"live_requests", "Request objects in use", &nicbarrier_counters.live_requests,
-     MCA_BASE_PVAR_CLASS_LEVEL},
+     &nicbarrier_agreements.trials, 0},
+    {"declined", "Agreements that found no engine", &nicbarrier_agreements.declined, 0},
 };
 
 static void register_counters(const mca_base_component_t *c)
@@ -67,7 +58,6 @@ static const char *schedule_word = "dissemination", *engine_word = "auto";
 static const char *const schedules[] = {"dissemination", "pairwise", "gather", NULL};
 /** "auto", then the engines' names. */
 static const char *engine_words[NICBARRIER_ENGINES_MAX + 2] = {"auto"};
-static char engine_help[1024];
 
 static const nicbarrier_param_t own[] = {
     {.name = "priority",
@@ -96,10 +86,19 @@ static const nicbarrier_param_t own[] = {
          "How often a waiting process polls before it calls Open MPI's progress. Where a node "
          "has more processes than processors, or than those that they are bound to, they do not "
          "poll, but yield at once, and sleep",
-     .number = VALUE(agreement.team.polls),
+     .number = VALUE(agreement.polls),
      .max = 1000000},
     {.name = "engine",
-     .help = engine_help,
+     .help =
+         "What carries barriers: auto (shm where all processes share memory; otherwise put where "
+         "all machines have an RDMA adapter that is up and that UCX_TLS and UCX_NET_DEVICES allow, "
+         "else datagram), shm (flags in shared memory), put (UCX puts into flags; over TCP and the "
+         "like UCX emulates them by messages, which takes longer than datagrams), datagram (UDP, "
+         "with retransmission on request of the receiver), mlx5 (never chosen by itself: steps "
+         "taken by adapters of ConnectX-7 or later, by work requests that wait for memory; not run "
+         "on such an adapter yet: please report what happens, with what ibv_devinfo says of it). "
+         "Between nodes one leader for each node takes part, the others gather behind it in shared "
+         "memory",
      .same = true,
      .number = VALUE(agreement.engine),
      .words = engine_words,
@@ -127,25 +126,6 @@ static const nicbarrier_param_t own[] = {
     {.name = NULL},
 };
 
-static void describe_engines(void)
-{
-    size_t n = (size_t)snprintf(engine_help, sizeof(engine_help),
-                                "What carries barriers: auto (shm where all processes share "
-                                "memory; otherwise put where all machines have an RDMA adapter "
-                                "that is up and that UCX_TLS and UCX_NET_DEVICES allow, else "
-                                "datagram)");
-    for (int i = 0; nicbarrier_engines[i] != NULL && n < sizeof(engine_help); i++) {
-        engine_words[i + 1] = nicbarrier_engines[i]->name;
-        n += (size_t)snprintf(engine_help + n, sizeof(engine_help) - n, ", %s (%s)",
-                              nicbarrier_engines[i]->name, nicbarrier_engines[i]->what);
-    }
-    if (n < sizeof(engine_help)) {
-        snprintf(engine_help + n, sizeof(engine_help) - n,
-                 ". Between nodes one leader for each node takes part, the others gather behind it "
-                 "in shared memory");
-    }
-}
-
 const nicbarrier_param_t *nicbarrier_param(int i)
 {
     for (int k = -1; k < 0 || nicbarrier_engines[k] != NULL; k++) {
@@ -161,7 +141,8 @@ void nicbarrier_params_register(const mca_base_component_t *c)
 {
     const nicbarrier_param_t *p;
     register_counters(c);
-    describe_engines();
+    for (int k = 0; nicbarrier_engines[k] != NULL; k++)
+        engine_words[k + 1] = nicbarrier_engines[k]->name;
     for (int i = 0; (p = nicbarrier_param(i)) != NULL; i++)
         onic_param_register(c, p);
 }

@@ -38,10 +38,18 @@ typedef struct settings {
     int32_t value[SHARED_MAX]; /**< the parameters whose values on rank 0 hold for the whole job */
 } settings_t;
 
-static const nicbarrier_param_t *shared[SHARED_MAX]; /**< those parameters */
-static int n_shared;
 static settings_t mine;
 static atomic_bool world_agrees;
+
+/** The i-th of those parameters; NULL past the last. */
+static int *shared(int i)
+{
+    const nicbarrier_param_t *p;
+    for (int k = 0; (p = nicbarrier_param(k)) != NULL; k++)
+        if (p->same && i-- == 0)
+            return p->number;
+    return NULL;
+}
 
 static void announce(void)
 {
@@ -57,16 +65,10 @@ static void announce(void)
 
 void nicbarrier_settings_publish(void)
 {
-    const nicbarrier_param_t *p;
     memset(&mine, 0, sizeof(mine));
     (void)snprintf(mine.version, sizeof(mine.version), "version %s", OMPI_NIC_VERSION);
-    n_shared = 0;
-    for (int i = 0; (p = nicbarrier_param(i)) != NULL && n_shared < SHARED_MAX; i++) {
-        if (p->same) {
-            mine.value[n_shared] = *p->number;
-            shared[n_shared++] = p;
-        }
-    }
+    for (int i = 0; i < SHARED_MAX && shared(i) != NULL; i++)
+        mine.value[i] = *shared(i);
     /* If there is no exchange, this is the only process. If there are others after all, they will
      * decline. */
     (void)onic_modex_put_bytes(KEY, &mine, sizeof(mine));
@@ -122,8 +124,8 @@ static void adopt(struct ompi_communicator_t *comm)
     const settings_t first = look_up(ompi_group_get_proc_name(comm->c_local_group, 0));
     if (memcmp(first.value, mine.value, sizeof(first.value)) == 0)
         return;
-    for (int i = 0; i < n_shared; i++)
-        *shared[i]->number = first.value[i];
+    for (int i = 0; i < SHARED_MAX && shared(i) != NULL; i++)
+        *shared(i) = first.value[i];
     announce();
     onic_help(HELP, "adopted", opal_process_info.nodename);
 }

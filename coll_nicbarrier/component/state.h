@@ -15,7 +15,8 @@
  * communicator fail, since other ranks may use the team.
  *
  * Locks: `lock` of the component's state guards the list and all queues; it is held briefly, never
- * while waiting, and not while requests are completed, since their callbacks may do anything.
+ * while waiting, and not while requests are completed, since their callbacks may do anything. What
+ * else barriers have is used by one thread at a time, as MPI asks of the calls of a communicator.
  */
 #pragma once
 
@@ -24,6 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "common/ompi_compat.h"
 #include "mpi.h"
@@ -46,15 +48,13 @@ typedef struct nicbarrier_params {
     nicbarrier_agreement_config_t agreement;
 } nicbarrier_params_t;
 
-typedef struct nicbarrier_barriers nicbarrier_barriers_t;
-
 typedef struct nicbarrier_state {
     nicbarrier_params_t params;
-    atomic_bool late;           /**< barriers between nodes came after the fence of MPI_Finalize */
-    bool progressing;           /**< our function is registered with Open MPI's progress */
-    pthread_mutex_t lock;       /**< guards the list and all queues */
-    atomic_int waiting;         /**< requests that are not complete; 0: nothing to do */
-    nicbarrier_barriers_t *all; /**< a list */
+    atomic_bool late;     /**< barriers between nodes came after the fence of MPI_Finalize */
+    bool progressing;     /**< our function is registered with Open MPI's progress */
+    pthread_mutex_t lock; /**< guards the list and all queues */
+    atomic_int waiting;   /**< requests that are not complete; 0: nothing to do */
+    LIST_HEAD(, nicbarrier_barriers) all;
 } nicbarrier_state_t;
 
 extern nicbarrier_state_t nicbarrier_state;
@@ -63,11 +63,6 @@ extern nicbarrier_state_t nicbarrier_state;
 typedef struct nicbarrier_counters {
     unsigned long long barriers[NICBARRIER_ENGINES_MAX]; /**< begun, for each engine */
     unsigned long long below;                            /**< left to the module below */
-    unsigned long long agreements;
-    unsigned long long trials;
-    unsigned long long declined;
-    unsigned long long live_teams;
-    unsigned long long live_requests;
 } nicbarrier_counters_t;
 
 extern nicbarrier_counters_t nicbarrier_counters;
@@ -77,15 +72,6 @@ extern nicbarrier_counters_t nicbarrier_counters;
 static inline void nicbarrier_add(unsigned long long *counter, unsigned long long n)
 {
     __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
-}
-
-/** The same for counts of objects in use, of which none may be lost. */
-static inline void nicbarrier_add_live(unsigned long long *counter, long long n)
-{
-    if (opal_using_threads())
-        (void)__atomic_fetch_add(counter, (unsigned long long)n, __ATOMIC_RELAXED);
-    else
-        nicbarrier_add(counter, (unsigned long long)n);
 }
 
 /** Registers the parameters and performance variables with Open MPI. */
@@ -108,50 +94,35 @@ bool nicbarrier_settings_agree(struct ompi_communicator_t *comm);
 
 /* ---- barriers and their requests: barriers.c ------------------------------------------------ */
 
-typedef struct nicbarrier_request {
-    ompi_request_t super;
-    struct nicbarrier_request *next; /**< in the queue, or in a list of requests to be completed */
-    uint64_t epoch;
-    struct ompi_communicator_t *comm; /**< kept while the request is not complete */
-    _Atomic unsigned holders;         /**< the user, and the thread that completes it */
-} nicbarrier_request_t;
-
-OBJ_CLASS_DECLARATION(nicbarrier_request_t);
+typedef STAILQ_HEAD(, nicbarrier_request) nicbarrier_requests_t;
 
 /** The barriers of a communicator, in the order of their calls, and the team that carries them.
  *  Each gets a number, its epoch, and is entered as soon as it begins. Barriers
  *  become complete in order, so only the first of the queue need be polled. The queue holds the
  *  requests of nonblocking barriers; a blocking barrier only takes a number. */
-struct nicbarrier_barriers {
+typedef struct nicbarrier_barriers {
     struct ompi_communicator_t *comm;
     nicbarrier_team_t *team;
     uint64_t begun;                       /**< the last number given */
-    uint64_t complete;                    /**< the last number known to be complete */
-    _Atomic(nicbarrier_request_t *) head; /**< the queue of incomplete requests, in order */
-    nicbarrier_request_t *tail;
-    unsigned steps;              /**< calls of progress while requests are incomplete */
-    nicbarrier_barriers_t *next; /**< in the list of all */
-};
+    nicbarrier_requests_t queue;          /**< the incomplete requests, in order */
+    unsigned steps;                       /**< calls of progress while requests are incomplete */
+    LIST_ENTRY(nicbarrier_barriers) next; /**< in the list of all */
+} nicbarrier_barriers_t;
 
-/** Collective, and waits: agrees on a team. NULL if there is none: on all ranks alike, unless *rc_p
- *  is an error, with which the agreement has ended here. */
-nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm, int *rc_p);
-/** Frees the barriers. None may be active. */
-void nicbarrier_barriers_free(nicbarrier_barriers_t *b);
-/** Begins the next barrier, a nonblocking one. The request stays in the queue until it is complete.
- */
-void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *request);
-/** Enters the next barrier without waiting for it. Returns its number. */
-uint64_t nicbarrier_barriers_enter(nicbarrier_barriers_t *b);
+/** Collective, and waits: agrees on a team. If there is none b->team stays NULL: on all ranks
+ * alike, unless an error is returned, with which the agreement has ended here. */
+int nicbarrier_barriers_set_up(nicbarrier_barriers_t *b, struct ompi_communicator_t *comm);
+/** Frees the team, if there is one. No barrier may be active. */
+void nicbarrier_barriers_end(nicbarrier_barriers_t *b);
+/** Begins the next barrier, a nonblocking one, whose request keeps the communicator until it is
+ *  complete. */
+int nicbarrier_barriers_begin(nicbarrier_barriers_t *b, ompi_request_t **request);
 /** Does a whole barrier. Returns OMPI_SUCCESS, or MPI's error code if a process or a connection has
  *  failed or the communicator was revoked; then all barriers of this queue fail. */
 int nicbarrier_barriers_wait(nicbarrier_barriers_t *b);
 
 /** Open MPI's progress function: advances all active barriers and completes requests. */
 int nicbarrier_progress(void);
-
-/** A new request; NULL if memory is exhausted. */
-nicbarrier_request_t *nicbarrier_request_new(struct ompi_communicator_t *comm);
 
 /* ---- modules: module.c ---------------------------------------------------------------------- */
 

@@ -135,7 +135,6 @@ static inline const nicbarrier_endpoint_t *nicbarrier_endpoint_of(const nicbarri
  *  node in any case. */
 typedef struct nicbarrier_engine {
     const char *name;                     /**< a value of coll_nicbarrier_engine */
-    const char *what;                     /**< for that parameter's help text */
     const nicbarrier_param_t *params;     /**< a table, or NULL */
     const nicbarrier_counter_t *counters; /**< a table, or NULL */
 

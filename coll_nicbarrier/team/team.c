@@ -22,11 +22,14 @@
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-nicbarrier_team_t *nicbarrier_team_new(const nicbarrier_team_config_t *config)
+nicbarrier_team_t *nicbarrier_team_new(int polls, void (*progress)(void))
 {
     nicbarrier_team_t *t = calloc(1, sizeof(*t));
-    if (t != NULL)
-        t->config = *config;
+    if (t != NULL) {
+        t->polls = (unsigned)polls;
+        t->processors = NICBARRIER_SHARED;
+        t->progress = progress;
+    }
     return t;
 }
 
@@ -69,27 +72,6 @@ int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *
     return t->engine->connect(t->net, endpoints, &events, why);
 }
 
-int nicbarrier_team_try(nicbarrier_team_t *t, nicbarrier_reason_t *why)
-{
-    const nicbarrier_engine_t *e = t->engine;
-    if (t->trial_ends == 0) {
-        t->trial_ends = onic_now_nsec() + UINT64_C(1000000000) * NICBARRIER_TRIAL_SECONDS;
-        e->enter(t->net, NICBARRIER_TRIAL_EPOCH);
-    }
-    (void)e->progress(t->net);
-    /* The processes of the node are not notified: the next engine may do better. */
-    if (e->failed(t->net))
-        return nicbarrier_reason(why, "the engine does not get through between all leaders");
-    if (e->completed(t->net) >= NICBARRIER_TRIAL_EPOCH)
-        return 1;
-    if (onic_now_nsec() > t->trial_ends)
-        return nicbarrier_reason(why,
-                                 "no way was found through the network to some leader of other "
-                                 "processes in %d seconds",
-                                 NICBARRIER_TRIAL_SECONDS);
-    return 0;
-}
-
 void nicbarrier_team_free(nicbarrier_team_t *t)
 {
     if (t == NULL)
@@ -110,15 +92,14 @@ void nicbarrier_team_fail(nicbarrier_team_t *t)
 
 /* ---- entering ------------------------------------------------------------------------------- */
 
-void nicbarrier_team_submit(nicbarrier_team_t *t)
+/** Run by the leader of a node: enters the node's epochs in the engine. Two threads may enter the
+ *  same ones, which does no harm. */
+static void submit(nicbarrier_team_t *t)
 {
-    uint64_t arrived = nicbarrier_shm_arrived(&t->shm);
-    uint64_t given = atomic_load_explicit(&t->given, memory_order_relaxed);
-    while (given < arrived) {
-        if (atomic_compare_exchange_weak(&t->given, &given, arrived)) {
-            t->engine->enter(t->net, arrived);
-            return;
-        }
+    const uint64_t arrived = nicbarrier_shm_arrived(&t->shm);
+    if (arrived > atomic_load_explicit(&t->given, memory_order_relaxed)) {
+        atomic_store_explicit(&t->given, arrived, memory_order_relaxed);
+        t->engine->enter(t->net, arrived);
     }
 }
 
@@ -130,7 +111,7 @@ void nicbarrier_team_enter(nicbarrier_team_t *t, uint64_t epoch)
     }
     nicbarrier_shm_enter(&t->shm, epoch);
     if (t->net != NULL)
-        nicbarrier_team_submit(t);
+        submit(t);
 }
 
 void nicbarrier_team_depart(nicbarrier_team_t *t)
@@ -158,9 +139,11 @@ bool nicbarrier_team_failed(nicbarrier_team_t *t)
 
 void nicbarrier_team_check_members(nicbarrier_team_t *t, uint64_t now)
 {
-    uint64_t next = atomic_load_explicit(&t->next_check, memory_order_relaxed);
-    if (!t->on_node || now < next ||
-        !atomic_compare_exchange_strong(&t->next_check, &next, now + CHECK_NSEC) || next == 0)
+    const uint64_t next = atomic_load_explicit(&t->next_check, memory_order_relaxed);
+    if (!t->on_node || now < next)
+        return;
+    atomic_store_explicit(&t->next_check, now + CHECK_NSEC, memory_order_relaxed);
+    if (next == 0)
         return;
     uint32_t from = atomic_fetch_add(&t->checked, CHECK_MEMBERS);
     if (nicbarrier_shm_has_dead(&t->shm, (int)(from % (uint32_t)t->shm.n), CHECK_MEMBERS))
@@ -172,7 +155,7 @@ int nicbarrier_team_progress(nicbarrier_team_t *t)
     if (t->net == NULL)
         return 0;
     if (t->on_node)
-        nicbarrier_team_submit(t);
+        submit(t);
     return t->engine->progress(t->net);
 }
 
@@ -210,7 +193,7 @@ static void act(nicbarrier_team_t *t, uint64_t epoch, unsigned actions)
     if ((actions & NICBARRIER_WAIT_PAUSE) != 0)
         onic_pause();
     if ((actions & NICBARRIER_WAIT_PROGRESS) != 0)
-        t->config.progress();
+        t->progress();
     if ((actions & NICBARRIER_WAIT_YIELD) != 0)
         sched_yield();
     if ((actions & NICBARRIER_WAIT_SLEEP) != 0)
@@ -225,13 +208,12 @@ bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch)
     if (!done) {
         unsigned n = 0;
         do
-            act(t, epoch,
-                nicbarrier_waiting_action(++n, (unsigned)t->config.polls, t->config.processors));
+            act(t, epoch, nicbarrier_waiting_action(++n, t->polls, t->processors));
         while (!is_over(t, epoch));
         done = nicbarrier_team_done(t, epoch);
     }
     nicbarrier_team_depart(t);
     if (epoch % ENTRIES_PER_PROGRESS == 0)
-        t->config.progress();
+        t->progress();
     return done;
 }

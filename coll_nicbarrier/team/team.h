@@ -9,7 +9,7 @@
  * the leader's process: by its threads while they are in MPI, otherwise by the engine's helper
  * thread.
  *
- * Uses no MPI: the configuration has the function that waiting threads call. Any number of MPI
+ * Uses no MPI: the caller names the function that waiting threads call. Any number of MPI
  * threads may call enter, done, progress and wait.
  */
 #pragma once
@@ -23,13 +23,6 @@
 #include "coll_nicbarrier/engines/shm/shm.h"
 #include "coll_nicbarrier/team/waiting.h"
 
-/** Settings for all teams of a process. */
-typedef struct nicbarrier_team_config {
-    int polls;                          /**< waiting.h */
-    nicbarrier_processors_t processors; /**< at first what the numbers of the node say */
-    void (*progress)(void);             /**< called by waiting threads now and then; never NULL */
-} nicbarrier_team_config_t;
-
 typedef struct nicbarrier_team {
     int kind;     /**< the engine's number, in nicbarrier_engines */
     bool on_node; /**< my node has several members: shm and segment are in use */
@@ -37,17 +30,18 @@ typedef struct nicbarrier_team {
     onic_segment_t segment;
     const nicbarrier_engine_t *engine; /**< network part, or NULL */
     nicbarrier_net_t *net;             /**< the leader's; NULL in others */
-    uint64_t trial_ends;               /**< nanoseconds; 0: no trial has begun */
     _Atomic uint64_t given;            /**< leader: the last epoch entered in the engine */
-    nicbarrier_team_config_t config;
+    unsigned polls;                    /**< waiting.h */
+    nicbarrier_processors_t processors;
+    void (*progress)(void);      /**< called by waiting threads now and then */
     _Atomic uint64_t next_check; /**< when to check again whether members have died; 0: not set */
     _Atomic uint32_t checked;    /**< the member to check next */
     bool (*ended)(void *arg);    /**< true once all waiting must end (revoked); or NULL */
     void *ended_arg;
 } nicbarrier_team_t;
 
-/** A team without parts. NULL where memory is exhausted. */
-nicbarrier_team_t *nicbarrier_team_new(const nicbarrier_team_config_t *config);
+/** A team without parts, as where there are processors enough. NULL where memory is exhausted. */
+nicbarrier_team_t *nicbarrier_team_new(int polls, void (*progress)(void));
 
 /** Adds the node's part: flags in the segment at `offset` (a multiple of 128) for `n`
  * members, of whom this is number `me` (shm.h). `network` says whether the team has a network part.
@@ -59,17 +53,6 @@ void nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_
  *  0, or -1 and the reason. */
 int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *endpoints,
                             nicbarrier_reason_t *why);
-
-/** Run by leaders, when all leaders are connected: the trial. Its epoch is no barrier of the user,
- *  but shows that messages of the engine get through. To be called until it returns 1 (complete) or
- *  -1 (it fails, or has not ended in NICBARRIER_TRIAL_SECONDS, with the reason); else it returns 0.
- *  All leaders take part at the same time, so none is waited for; whoever has to wait very long for
- *  a processor only loses speed by it, since the module below serves then. */
-int nicbarrier_team_try(nicbarrier_team_t *t, nicbarrier_reason_t *why);
-
-#define NICBARRIER_TRIAL_SECONDS 10
-/** The epoch of the trial; barriers are numbered from the next. */
-#define NICBARRIER_TRIAL_EPOCH 1
 
 /** Marks the team as failed. All its processes are notified, those of other nodes by the leader. */
 void nicbarrier_team_fail(nicbarrier_team_t *t);
@@ -95,9 +78,6 @@ bool nicbarrier_team_failed(nicbarrier_team_t *t);
  *  that was checked a short time ago. `now` is onic_now_nsec. nicbarrier_team_wait does so itself.
  */
 void nicbarrier_team_check_members(nicbarrier_team_t *t, uint64_t now);
-
-/** Run by the leader of a node: enters the node's epochs in the engine. */
-void nicbarrier_team_submit(nicbarrier_team_t *t);
 
 /** Progresses the network part. @return how many events were new */
 int nicbarrier_team_progress(nicbarrier_team_t *t);

@@ -33,8 +33,6 @@ static void new_barrier(unsigned n, int fanout, bool network, unsigned nepochs)
     void *base = aligned_alloc(128, nicbarrier_shm_bytes((int)n, fanout));
     memset(base, 0, nicbarrier_shm_bytes((int)n, fanout));
     for (unsigned i = 0; i < n; i++)
-        nicbarrier_shm_introduce(base, (int)n, (int)i, fanout);
-    for (unsigned i = 0; i < n; i++)
         nicbarrier_shm_attach(&view[i], base, (int)n, (int)i, fanout, network);
     members = n;
     epochs = nepochs;

@@ -158,11 +158,10 @@ void meet_delay(tl_rng_t *rng, int usec)
     }
 }
 
-static const char *const names[] = {"barriers_shm",  "barriers_put",       "barriers_datagram",
-                                    "barriers_mlx5", "barriers_below",     "agreements",
-                                    "declined",      "live_teams",         "live_requests",
-                                    "retransmits",   "datagram_completed", "thread_completed",
-                                    "trials",        "stepper_taken"};
+static const char *const names[] = {"barriers_shm",     "barriers_put",   "barriers_datagram",
+                                    "barriers_mlx5",    "barriers_below", "agreements",
+                                    "declined",         "retransmits",    "datagram_completed",
+                                    "thread_completed", "trials",         "stepper_taken"};
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 static MPI_T_pvar_session session;
 static MPI_T_pvar_handle handles[NAMES];
@@ -232,16 +231,15 @@ meet_errors_t meet_catch_errors(void)
     return errors;
 }
 
-int meet_count_errors(meet_errors_t *errors)
+int meet_count_errors(meet_errors_t *errors, const char *what)
 {
-    static const char what[] = "coll_nicbarrier:";
     char text[65536] = "";
     int lines = 0, all = 0;
     fflush(stderr);
     dup2(errors->old, STDERR_FILENO);
     ssize_t n = pread(errors->file, text, sizeof(text) - 1, 0);
     text[n > 0 ? n : 0] = '\0';
-    for (const char *at = text; (at = strstr(at, what)) != NULL; at += sizeof(what) - 1)
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at += strlen(what))
         lines++;
     close(errors->file);
     close(errors->old);

@@ -77,10 +77,10 @@ typedef struct meet_errors {
     int old;
 } meet_errors_t;
 
-/** Local. */
+/** Local, also before tl_init. */
 meet_errors_t meet_catch_errors(void);
-/** Collective: ends it; returns how many lines of the component all ranks have written. */
-int meet_count_errors(meet_errors_t *errors);
+/** Collective: ends it; returns how often all ranks have written this text. */
+int meet_count_errors(meet_errors_t *errors, const char *what);
 
 /** How many barriers of this process were carried by the forced engine, any of them for auto. Only
  *  where meet_engine is not NULL. */

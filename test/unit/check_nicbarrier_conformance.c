@@ -37,8 +37,6 @@ static void node_begin(int n, int fanout, bool network)
     node.base = aligned_alloc(128, bytes);
     ck_assert_ptr_nonnull(node.base);
     memset(node.base, 0, bytes);
-    for (int i = 0; i < n; i++)
-        nicbarrier_shm_introduce(node.base, n, i, fanout);
 }
 
 static void flat_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)

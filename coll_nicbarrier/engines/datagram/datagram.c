@@ -127,7 +127,6 @@ static int datagram_score(void)
 
 const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .name = "datagram",
-    .what = "UDP, with retransmission on request of the receiver",
     .params = nicbarrier_datagram_params,
     .counters = nicbarrier_datagram_counter_table,
     .score = datagram_score,

@@ -111,8 +111,7 @@ static int mlx5_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_
     *net_p = NULL;
     if (net == NULL)
         return nicbarrier_reason(why, "memory is exhausted");
-    net->group = *group;
-    if (nicbarrier_mlx5_make(net, &mlx5, bytes, len_p, why) != 0) {
+    if (nicbarrier_mlx5_make(net, &mlx5, group, bytes, len_p, why) != 0) {
         nicbarrier_mlx5_free(net);
         return -1;
     }

@@ -120,11 +120,12 @@ static bool read_endpoint(const nicbarrier_endpoints_t *all, int32_t member, uin
 
 /* ---- making, connecting, freeing ------------------------------------------------------------ */
 
-int nicbarrier_mlx5_make(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m, unsigned char *bytes,
-                         uint32_t *len_p, nicbarrier_reason_t *why)
+int nicbarrier_mlx5_make(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m,
+                         const nicbarrier_group_t *group, void *bytes, uint32_t *len_p,
+                         nicbarrier_reason_t *why)
 {
-    const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)m->schedule, net->group.me,
-                                      net->group.n, net->step);
+    const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)m->schedule, group->me, group->n,
+                                      net->step);
     uint64_t sends, waits;
 
     nicbarrier_schedule_bits(net->step, n, &sends, &waits);

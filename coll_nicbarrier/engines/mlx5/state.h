@@ -50,7 +50,6 @@ enum { NICBARRIER_MLX5_STEP = 0x7f, NICBARRIER_MLX5_IN = 0x80, NICBARRIER_MLX5_E
 
 struct nicbarrier_net {
     nicbarrier_net_t *next;
-    nicbarrier_group_t group;
     nicbarrier_net_events_t events;
     nicbarrier_rule_t rule;
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
@@ -70,8 +69,9 @@ struct nicbarrier_net {
 
 /** Makes the memory and queue pairs of a group, and writes its endpoint. 0, or -1 and the reason;
  *  then nicbarrier_mlx5_free follows. */
-int nicbarrier_mlx5_make(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m, unsigned char *bytes,
-                         uint32_t *len_p, nicbarrier_reason_t *why);
+int nicbarrier_mlx5_make(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m,
+                         const nicbarrier_group_t *group, void *bytes, uint32_t *len_p,
+                         nicbarrier_reason_t *why);
 /** Connects all queue pairs. Errors as above. */
 int nicbarrier_mlx5_connect(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m,
                             const nicbarrier_endpoints_t *endpoints, nicbarrier_reason_t *why);

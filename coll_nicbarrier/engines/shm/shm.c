@@ -56,14 +56,10 @@ size_t nicbarrier_shm_bytes(int n, int fanout)
     return (bytes + 127) / 128 * 128;
 }
 
-void nicbarrier_shm_introduce(void *base, int n, int me, int fanout)
-{
-    parts_at(base, n, fanout).life[me] = onic_life_mine();
-}
-
 void nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fanout, bool network)
 {
     const parts_t p = parts_at(base, n, fanout);
+    p.life[me] = onic_life_mine();
     *s = (nicbarrier_shm_t){.head = p.head,
                             .flag = p.flag,
                             .release = p.release,
@@ -249,13 +245,6 @@ void nicbarrier_shm_sleep_for_node(nicbarrier_shm_t *s, uint64_t epoch, unsigned
 
 /* ---- the row -------------------------------------------------------------------------------- */
 
-static int shm_score(void)
-{
-    return 100;
-}
-
 const nicbarrier_engine_t nicbarrier_engine_shm = {
     .name = "shm",
-    .what = "flags in shared memory",
-    .score = shm_score,
 };

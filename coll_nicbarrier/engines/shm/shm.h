@@ -24,8 +24,8 @@
  * others until the epoch is complete. It first counts itself as a sleeper and then reads the flags
  * once more; others store, fence and read the counter.
  *
- * When each process has introduced itself, all attach; the caller sees to that order. All other
- * functions may be called by all processes and threads at once.
+ * When each process has attached, others may look whether it lives; the caller sees to that order.
+ * All other functions may be called by all processes and threads at once.
  */
 #pragma once
 
@@ -79,11 +79,9 @@ typedef struct nicbarrier_shm {
 /** Bytes of shared memory for `n` >= 1 processes in groups of `fanout` >= 2. */
 size_t nicbarrier_shm_bytes(int n, int fanout);
 
-/** In zeroed shared memory at `base` (aligned to 128), process `me` (0 .. n - 1) records its
- *  identity, so that others can see whether it lives. Called before it enters anything. */
-void nicbarrier_shm_introduce(void *base, int n, int me, int fanout);
-
-/** Makes the view of process `me`. All processes give the same n, fanout and network. */
+/** Makes the view that process `me` (0 .. n - 1) has of zeroed shared memory at `base` (aligned to
+ *  128), and records its identity there, so that others can see whether it lives. All processes
+ *  give the same n, fanout and network. */
 void nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fanout,
                            bool network);
 
