@@ -273,7 +273,7 @@ test_unit_check_verbs_LDADD = common/libonic_verbs.la common/libonic_core.la $(c
 test_unit_check_verbs_port_LDADD = common/libonic_core.la $(check_libs)
 
 # What needs no Check.
-unit_scripts = test/unit/check_calibrate test/unit/check_rule_bpf
+unit_scripts = test/unit/check_calibrate
 TESTS += $(unit_scripts)
 
 if HAVE_CHECK
@@ -691,7 +691,6 @@ EXTRA_DIST += \
 	test/apps/suites.bash \
 	test/apps/water.nw \
 	$(unit_scripts) \
-	test/unit/rule_bpf.c \
 	test/configure \
 	test/arm \
 	test/distro \
