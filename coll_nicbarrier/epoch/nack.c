@@ -22,17 +22,13 @@ void nicbarrier_nacks_init(nicbarrier_nacks_t *n, const nicbarrier_timing_t *tim
     n->deadline = NICBARRIER_NEVER;
 }
 
-/** The interval to the next NACK of a wait. */
-static uint64_t back_off(const nicbarrier_nacks_t *n, uint64_t interval, uint64_t waited)
+/** Sets the time of the next NACK of a wait: at first what was waited so far doubles each time. */
+static void ask_again(nicbarrier_nacks_t *n, uint32_t k, uint64_t now)
 {
+    const uint64_t waited = now - n->wait[k].since;
     const uint64_t part = least(waited >> WAITED_SHIFT, n->timing.most);
-    return least(2 * interval, part > n->timing.cap ? part : n->timing.cap);
-}
-
-static void ask_in(nicbarrier_nacks_t *n, uint32_t k, uint64_t now, uint64_t interval)
-{
-    n->wait[k].interval = interval;
-    n->wait[k].deadline = now + interval;
+    const uint64_t limit = part > n->timing.cap ? part : n->timing.cap;
+    n->wait[k].deadline = now + least(waited + n->timing.first, limit);
     n->deadline = least(n->deadline, n->wait[k].deadline);
 }
 
@@ -44,7 +40,7 @@ void nicbarrier_nacks_follow(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, 
     for (uint32_t k = 0; begin >> k != 0; k++) {
         if (begin >> k & 1) {
             n->wait[k].since = now;
-            ask_in(n, k, now, n->timing.first);
+            ask_again(n, k, now);
         }
     }
     n->waits = blocked;
@@ -66,7 +62,7 @@ uint64_t nicbarrier_nacks_expire(nicbarrier_nacks_t *n, const nicbarrier_rule_t 
             continue;
         if (n->wait[k].deadline <= now) {
             asks |= UINT64_C(1) << k;
-            ask_in(n, k, now, back_off(n, n->wait[k].interval, now - n->wait[k].since));
+            ask_again(n, k, now);
         }
         n->deadline = least(n->deadline, n->wait[k].deadline);
     }

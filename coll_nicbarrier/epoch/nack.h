@@ -42,7 +42,6 @@ typedef struct nicbarrier_nacks {
     struct {
         uint64_t since;    /**< begin of the wait */
         uint64_t deadline; /**< of the next NACK */
-        uint64_t interval; /**< from the last NACK, or from `since`, to the next */
     } wait[NICBARRIER_RULE_STEPS];
 } nicbarrier_nacks_t;
 

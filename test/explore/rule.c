@@ -76,7 +76,7 @@ static void forget_times(nicbarrier_nacks_t *a)
 {
     for (int k = 0; k < STEPS; k++) {
         a->wait[k].since = 0;
-        a->wait[k].deadline = a->wait[k].interval = a->waits >> k & 1;
+        a->wait[k].deadline = a->waits >> k & 1;
     }
     a->deadline = a->waits != 0 ? 1 : NICBARRIER_NEVER;
 }
