@@ -11,12 +11,10 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/params.h"
 #include "coll_nicbarrier/engines/datagram/udp.h"
-#include "common/support/peer_file.h"
 
 /** Bytes that the kernel may buffer for us: some hundred packets. */
 #define RECEIVE_BUFFER (1 << 20)
@@ -68,25 +66,6 @@ static int find_interfaces(const char *list, nicbarrier_ip_t ip[NICBARRIER_IPS_M
     return n;
 }
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
-    return hash;
-}
-
-/** Identifies the kernel and its network namespace. If these are not known it identifies only this
- *  process, and the loopback interface is not used. */
-static uint64_t host_name(uint32_t cookie)
-{
-    char boot[64];
-    struct stat ns;
-    const size_t n = onic_file_text(ONIC_BOOT_ID, boot, sizeof(boot));
-    if (n == 0 || stat("/proc/self/ns/net", &ns) != 0)
-        return cookie;
-    return mix(mix(UINT64_C(14695981039346656037), boot, n), &ns.st_ino, sizeof(ns.st_ino));
-}
-
 /* ---- socket --------------------------------------------------------------------------------- */
 
 /** Returns what has failed, or NULL. */
@@ -125,7 +104,6 @@ int nicbarrier_udp_open(uint32_t cookie, nicbarrier_reason_t *why)
         return -1;
     udp.mine.n = (uint8_t)n;
     udp.mine.cookie = cookie;
-    udp.mine.host = host_name(cookie);
     const char *obstacle = open_socket();
     if (obstacle != NULL) {
         nicbarrier_reason(why, "UDP: %s: %s", obstacle, strerror(errno));
@@ -151,9 +129,8 @@ const char *nicbarrier_udp_resolve(const void *bytes, uint32_t len, uint32_t *co
     if (wrong != NULL)
         return wrong;
     *cookie = theirs.cookie;
-    return nicbarrier_udp_address_choose(&udp.mine, &theirs, to)
-               ? NULL
-               : "none that can be reached from here";
+    *to = nicbarrier_udp_address_choose(&udp.mine, &theirs);
+    return NULL;
 }
 
 /* ---- packets -------------------------------------------------------------------------------- */

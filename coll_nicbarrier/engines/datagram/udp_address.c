@@ -38,26 +38,23 @@ static bool is_near(const nicbarrier_udp_address_t *mine, uint32_t ip)
     return false;
 }
 
-bool nicbarrier_udp_address_choose(const nicbarrier_udp_address_t *mine,
-                                   const nicbarrier_udp_address_t *theirs, nicbarrier_address_t *to)
+nicbarrier_address_t nicbarrier_udp_address_choose(const nicbarrier_udp_address_t *mine,
+                                                   const nicbarrier_udp_address_t *theirs)
 {
-    const nicbarrier_ip_t *far = NULL;
+    nicbarrier_address_t to = {htonl(INADDR_LOOPBACK), theirs->port};
+    bool found = false;
 
-    *to = (nicbarrier_address_t){htonl(INADDR_LOOPBACK), theirs->port};
-    if (mine->host == theirs->host)
-        return true;
     for (int i = 0; i < theirs->n; i++) {
-        const nicbarrier_ip_t *p = &theirs->ip[i];
-        if (is_mine(mine, p->ip))
+        const uint32_t ip = theirs->ip[i].ip;
+        if (is_mine(mine, ip))
             continue;
-        if (is_near(mine, p->ip)) {
-            to->ip = p->ip;
-            return true;
-        }
-        far = far != NULL ? far : p;
+        if (is_near(mine, ip))
+            return (nicbarrier_address_t){ip, theirs->port};
+        if (!found)
+            to.ip = ip;
+        found = true;
     }
-    to->ip = far != NULL ? far->ip : 0;
-    return far != NULL;
+    return to;
 }
 
 /* ---- interfaces ----------------------------------------------------------------------------- */

@@ -34,7 +34,6 @@ typedef struct nicbarrier_ip {
 /** Only its beginning is sent, without the unused addresses. All hosts of a job have one byte
  *  order. */
 typedef struct nicbarrier_udp_address {
-    uint64_t host;   /**< equal if the processes can talk through the loopback interface */
     uint32_t cookie; /**< must be in packets to it, see packet.h */
     uint16_t port;   /**< network byte order, not 0; the same for all addresses */
     uint8_t n;       /**< number of addresses, 1 .. NICBARRIER_IPS_MAX */
@@ -52,16 +51,12 @@ static inline uint32_t nicbarrier_udp_address_size(const nicbarrier_udp_address_
 const char *nicbarrier_udp_address_decode(const void *bytes, size_t len,
                                           nicbarrier_udp_address_t *p);
 
-/**
- * Chooses where to send to the partner: on the same host the loopback address; else the first
- * of its addresses that is in one of my networks, or, where none is, the first one. An address that
- * I have, too, would lead back to me and is left out.
- *
- * @return false if there is none
- */
-bool nicbarrier_udp_address_choose(const nicbarrier_udp_address_t *mine,
-                                   const nicbarrier_udp_address_t *theirs,
-                                   nicbarrier_address_t *to);
+/** Chooses where to send to the partner: to the first of its addresses that is in one of my
+ *  networks, or, where none is, to the first one. An address that I have, too, would lead back to
+ *  me and is left out; if the partner has no other, it is on this host, and gets the loopback
+ *  address. */
+nicbarrier_address_t nicbarrier_udp_address_choose(const nicbarrier_udp_address_t *mine,
+                                                   const nicbarrier_udp_address_t *theirs);
 
 /** True if the name of the interface is in the list, which is separated by commas. */
 bool nicbarrier_interface_is_in(const char *interface, const char *list);
