@@ -8,7 +8,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/agree/plan.c \
 	coll_nicbarrier/engines/datagram/bpf/client.c \
 	coll_nicbarrier/engines/datagram/bpf/local.c \
-	coll_nicbarrier/engines/datagram/bpf/request.c \
 	coll_nicbarrier/engines/datagram/connect.c \
 	coll_nicbarrier/engines/datagram/datagram.c \
 	coll_nicbarrier/engines/datagram/group.c \

@@ -46,7 +46,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_nicbarrier_waiting \
 	test/unit/check_nicbarrier_conformance \
 	test/unit/check_nicbarrier_datagram \
-	test/unit/check_nicbarrier_stepper \
 	test/unit/check_nicbarrier_epoch \
 	test/unit/check_nicbarrier_packet \
 	test/unit/check_nicbarrier_mlx5 \
@@ -151,7 +150,6 @@ test_unit_check_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_kernel.la $
 test_unit_check_nicbarrier_bpf_conformance_SOURCES = \
 	test/unit/bpf_hosts.c \
 	test/unit/check_nicbarrier_bpf_conformance.c \
-	test/unit/nicbarrier_added_stepper.c \
 	test/unit/nicbarrier_conformance.c \
 	test/unit/nicbarrier_members.c
 test_unit_check_nicbarrier_bpf_conformance_LDADD = coll_nicbarrier/libnicbarrier_kernel.la \
@@ -163,7 +161,7 @@ test_unit_check_nicbarrier_bpf_hosts_LDADD = coll_nicbarrier/libnicbarrier_kerne
 	$(bpf_libs)
 test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/check_nicbarrier_conformance.c \
-	test/unit/nicbarrier_added_stepper.c \
+	test/unit/fake_kernel.c \
 	test/unit/nicbarrier_conformance.c \
 	test/unit/nicbarrier_members.c
 test_unit_check_nicbarrier_conformance_LDADD = $(barrier_ldadd)
@@ -174,6 +172,9 @@ test_unit_check_nicbarrier_mlx5_SOURCES = \
 test_unit_check_nicbarrier_mlx5_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
 test_unit_check_nicbarrier_mlx5_LDADD = coll_nicbarrier/libnicbarrier_core.la \
 	common/libonic_verbs.la common/libonic_core.la $(check_libs)
+test_unit_check_nicbarrier_datagram_SOURCES = \
+	test/unit/check_nicbarrier_datagram.c \
+	test/unit/fake_kernel.c
 test_unit_check_nicbarrier_datagram_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/check_nicbarrier_epoch.c \
@@ -181,11 +182,6 @@ test_unit_check_nicbarrier_epoch_SOURCES = \
 	perf/sim/events.c
 test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd) -lm
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
-# With a stepper of its own.
-test_unit_check_nicbarrier_stepper_SOURCES = \
-	test/unit/check_nicbarrier_stepper.c \
-	test/unit/nicbarrier_added_stepper.c
-test_unit_check_nicbarrier_stepper_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_udp_address_LDADD = $(barrier_ldadd)
 # With a transport of its own in place of the one over UCX.
 test_unit_check_nicbarrier_put_SOURCES = \
@@ -734,7 +730,6 @@ fuzz_programs = \
 	test/fuzz/fuzz_keys \
 	test/fuzz/fuzz_layout \
 	test/fuzz/fuzz_nicbarrier \
-	test/fuzz/fuzz_nicbarrier_bpf \
 	test/fuzz/fuzz_nicbarrier_endpoint \
 	test/fuzz/fuzz_message \
 	test/fuzz/fuzz_superpipe
@@ -760,10 +755,6 @@ test_fuzz_fuzz_layout_LDFLAGS = $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_nicbarrier_SOURCES = test/fuzz/fuzz_nicbarrier.c test/fuzz/seeds.c
 test_fuzz_fuzz_nicbarrier_LDADD = coll_nicbarrier/libnicbarrier_core.la
 test_fuzz_fuzz_nicbarrier_LDFLAGS = $(FUZZ_LDFLAGS)
-
-test_fuzz_fuzz_nicbarrier_bpf_SOURCES = test/fuzz/fuzz_nicbarrier_bpf.c test/fuzz/seeds.c
-test_fuzz_fuzz_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la
-test_fuzz_fuzz_nicbarrier_bpf_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_nicbarrier_endpoint_SOURCES = test/fuzz/fuzz_nicbarrier_endpoint.c test/fuzz/seeds.c
 test_fuzz_fuzz_nicbarrier_endpoint_LDADD = coll_nicbarrier/libnicbarrier_core.la

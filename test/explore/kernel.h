@@ -28,6 +28,8 @@
 #define KERNEL_COOKIE  1000U
 
 static struct group kernel_group[KERNEL_MEMBERS];
+/** Who sends to the member, for its page. */
+static uint64_t kernel_named[KERNEL_MEMBERS][NICBARRIER_RULE_STEPS];
 /** NULL: the group is not in that kernel (any more). */
 static nicbarrier_bpf_page_t *_Atomic kernel_page[KERNEL_MEMBERS];
 
@@ -145,13 +147,14 @@ static nicbarrier_packet_t kernel_packet(const nicbarrier_step_t *s, unsigned fr
 
 static void fill_skb(kernel_skb_t *b, unsigned member);
 
-/** Tells the kernel of member `i` who sends to it, and shows it the member's packets. */
+/** Notes who sends to member `i`, and shows its kernel the member's packets. */
 static void kernel_plan(unsigned i, const nicbarrier_step_t *step, int nsteps)
 {
     static kernel_skb_t b;
     static nicbarrier_bpf_page_t page;
     page.key = KERNEL_KEY;
     kernel_page[i] = &page;
+    memset(kernel_named[i], 0, sizeof(kernel_named[i]));
     for (int k = 0; k < nsteps; k++) {
         const nicbarrier_step_t *s = &step[k];
         if (s->send_to != NICBARRIER_NOBODY) {
@@ -166,8 +169,7 @@ static void kernel_plan(unsigned i, const nicbarrier_step_t *step, int nsteps)
             const nicbarrier_packet_t p = kernel_packet(&theirs, (unsigned)s->wait_for, s->wait_at,
                                                         NICBARRIER_PACKET_EPOCH, 0);
             frame_make(b.bytes, (uint32_t)s->wait_for, i, &p);
-            memcpy(&kernel_group[i].named[k], b.bytes + FRAME_PAYLOAD + NICBARRIER_PACKET_SENDER_AT,
-                   8);
+            memcpy(&kernel_named[i][k], b.bytes + FRAME_PAYLOAD + NICBARRIER_PACKET_SENDER_AT, 8);
         }
     }
     kernel_page[i] = NULL;

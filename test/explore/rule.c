@@ -33,8 +33,8 @@ typedef enum kind { EPOCH, NACK, KINDS } kind_t;
 /** What the page of a member whose kernel takes the steps has beside the rule. */
 typedef struct orders {
     bool on; /**< the kernel takes them, not (any more) the process */
-    uint8_t enter, fail;
-    uint8_t take[STEPS];
+    uint8_t enter;
+    uint8_t take[STEPS]; /**< short words */
 } orders_t;
 
 typedef struct member {
@@ -91,8 +91,7 @@ static size_t key_of(const state_t *s, uint8_t key[KEY_BYTES])
         key[at++] = (uint8_t)(r->entered | r->completed << 2 | (uint64_t)r->failed << 4 |
                               (uint64_t)r->notified << 5 | (uint64_t)m->stopped << 6);
         if (with_kernel) {
-            key[at++] =
-                (uint8_t)((unsigned)m->kernel.on | m->kernel.enter << 1 | m->kernel.fail << 3);
+            key[at++] = (uint8_t)((unsigned)m->kernel.on | m->kernel.enter << 1);
             memcpy(key + at, m->kernel.take, (size_t)nsteps[i]);
             at += (size_t)nsteps[i];
         }
@@ -168,10 +167,9 @@ static void open_page(state_t *s, int i)
     page.rule = m->rule;
     page.word = m->rule.completed | (m->rule.failed ? NICBARRIER_WORD_FAILED : 0);
     page.enter = m->kernel.enter;
-    page.fail = m->kernel.fail;
-    page.takes = 1;
+    memcpy(page.named, kernel_named[i], sizeof(page.named));
     for (int k = 0; k < STEPS; k++)
-        page.take[k] = m->kernel.take[k];
+        page.take[k] = long_word(m->kernel.take[k]);
     kernel_page[i] = &page;
 }
 
@@ -181,7 +179,7 @@ static void close_page(state_t *s, int i)
     m->rule = page.rule;
     kernel_page[i] = NULL;
     if (page.word != (m->rule.completed | (m->rule.failed ? NICBARRIER_WORD_FAILED : 0)) ||
-        page.entered != m->rule.entered || page.version % 2 != 0)
+        page.version % 2 != 0)
         broken = "the page does not show the state";
 }
 
@@ -243,8 +241,9 @@ static void word_for_process(state_t *s, int i, unsigned k, uint64_t word)
         return;
     }
     const uint8_t epoch = (uint8_t)(word & ~NICBARRIER_WORD_FAILED);
-    m->kernel.take[k] = epoch > m->kernel.take[k] ? epoch : m->kernel.take[k];
-    m->kernel.fail |= (uint8_t)(word >> 63);
+    const uint8_t before = m->kernel.take[k], last = before & (FAILED - 1);
+    m->kernel.take[k] =
+        (uint8_t)((epoch > last ? epoch : last) | ((before | short_word(word)) & FAILED));
     ring(s, i);
     if (m->rule.received[k] < epoch || m->rule.failed < word >> 63)
         broken = "the kernel has not done what it was told";

@@ -187,11 +187,10 @@ static int wait_a_msec(const struct timespec *time)
     return 0;
 }
 
-int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_reply_t *reply,
-                       int *fd_p)
+int nicbarrier_bpf_ask(int service, const nicbarrier_bpf_id_t *id, nicbarrier_bpf_reply_t *reply)
 {
-    (void)service, (void)r, (void)reply, (void)fd_p;
-    return EPIPE;
+    (void)service, (void)id, (void)reply;
+    return -1;
 }
 
 int nicbarrier_bpf_local_connect(const char *interface)
@@ -255,18 +254,17 @@ static void setup(void)
         kernel_plan(i, step[i], nsteps);
     epochs = 1;
     page.key = KERNEL_KEY;
+    memcpy(page.named, kernel_named[0], sizeof(page.named));
     nicbarrier_schedule_bits(step[0], nsteps, &sends, &waits);
     nicbarrier_rule_init(&page.rule, (uint32_t)nsteps, sends, waits);
     net.rule = page.rule;
     kernel_page[0] = &page;
     explore_words(&page, sizeof(page));
     nicbarrier_datagram.deadline = NICBARRIER_NEVER;
-    leader.page = &page;
-    leader.service = leader.bell = 1;
-    leader.taught = true;
+    leader = (nicbarrier_bpf_client_t){.page = &page, .service = 1, .bell = 1};
     net.stepper = &nicbarrier_stepper_bpf;
     net.offload = &leader;
-    net.view = (nicbarrier_view_t *)(void *)&page;
+    net.page = &page;
     net.connected = true;
     net.nsteps = nsteps;
     memcpy(net.step, step[0], sizeof(net.step));
@@ -308,6 +306,7 @@ static void stops(unsigned me)
     if (entered)
         (void)nicbarrier_datagram_enter(&net, epochs);
     fall_back(&net);
+    advance(&net);
     nicbarrier_datagram_catch_up(&net, 1);
     if (!entered)
         (void)nicbarrier_datagram_enter(&net, epochs);
@@ -353,7 +352,6 @@ static void reads_setup(void)
     page.rule.entered = 1;
     page.rule.sent[0] = 1;
     page.rule.blocked = 1;
-    page.entered = 1;
 }
 
 static void end(void)

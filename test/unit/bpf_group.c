@@ -45,12 +45,11 @@ const char *bpf_group_obstacle(void)
     struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
     if (geteuid() != 0)
         return "programs in the kernel are for root";
-    nicbarrier_bpf_kernel_t *kernel = nicbarrier_bpf_load();
-    if (kernel == NULL) {
+    if (nicbarrier_bpf_load() != 0) {
         return errno == EPERM || errno == ENOSYS ? "the kernel takes no programs here"
                                                  : "the kernel refuses the programs";
     }
-    nicbarrier_bpf_unload(kernel);
+    nicbarrier_bpf_unload();
     if (unshare(CLONE_NEWNET) != 0)
         return "no namespaces can be made here";
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -67,30 +66,16 @@ static nicbarrier_packet_t packet_of(const bpf_group_t *g, int32_t from, uint32_
                                  .at = s->send_at,
                                  .from_at = (uint8_t)k,
                                  .sender = (uint32_t)from,
-                                 .cookie = g->member[s->send_to].plan.id.cookie,
+                                 .cookie = g->member[s->send_to].id.cookie,
                                  .key = g->key,
                                  .epoch = word,
-                                 .back = g->member[from].plan.id.cookie};
-}
-
-static void plan_member(bpf_group_t *g, int32_t i)
-{
-    bpf_member_t *m = &g->member[i];
-    for (uint32_t k = 0; k < m->plan.rule.nsteps; k++) {
-        const nicbarrier_step_t *s = &m->step[k];
-        bpf_flight_t f;
-        if (s->wait_for == NICBARRIER_NOBODY)
-            continue;
-        bpf_group_frame(g, s->wait_for, s->wait_at, NICBARRIER_PACKET_EPOCH, 0, &f);
-        memcpy(&m->plan.group.named[k], f.bytes + FRAME_PAYLOAD + NICBARRIER_PACKET_SENDER_AT, 8);
-    }
+                                 .back = g->member[from].id.cookie};
 }
 
 void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t schedule)
 {
     memset(g, 0, sizeof(*g));
-    g->kernel = nicbarrier_bpf_load();
-    ck_assert_ptr_nonnull(g->kernel);
+    ck_assert_int_eq(nicbarrier_bpf_load(), 0);
     const struct rlimit files = {4096, 4096};
     (void)setrlimit(RLIMIT_NOFILE, &files);
     g->wire = open_wire();
@@ -103,26 +88,40 @@ void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t sched
         uint64_t sends, waits;
         const int steps = nicbarrier_schedule(schedule, i, n, m->step);
         nicbarrier_schedule_bits(m->step, steps, &sends, &waits);
-        nicbarrier_rule_init(&m->plan.rule, (uint32_t)steps, sends, waits);
-        m->plan.id = (nicbarrier_bpf_id_t){.key = g->key, .cookie = 1000 + (uint32_t)i};
+        nicbarrier_rule_init(&m->rule, (uint32_t)steps, sends, waits);
+        m->id = (nicbarrier_bpf_id_t){.key = g->key, .cookie = 1000 + (uint32_t)i};
     }
-    for (int32_t i = 0; i < n; i++)
-        plan_member(g, i);
+}
+
+/** As a process does. */
+static void fill_page(const bpf_group_t *g, bpf_member_t *m)
+{
+    m->page->rule = m->rule;
+    for (uint32_t k = 0; k < m->rule.nsteps; k++) {
+        const nicbarrier_step_t *s = &m->step[k];
+        bpf_flight_t f;
+        if (s->wait_for == NICBARRIER_NOBODY)
+            continue;
+        bpf_group_frame(g, s->wait_for, s->wait_at, NICBARRIER_PACKET_EPOCH, 0, &f);
+        memcpy(&m->page->named[k], f.bytes + FRAME_PAYLOAD + NICBARRIER_PACKET_SENDER_AT, 8);
+    }
+    __atomic_store_n(&m->page->key, g->key, __ATOMIC_SEQ_CST);
 }
 
 void bpf_group_install(bpf_group_t *g, int32_t i)
 {
     bpf_member_t *m = &g->member[i];
-    m->fd = nicbarrier_bpf_install(g->kernel, &m->plan);
+    m->fd = nicbarrier_bpf_install(&m->id);
     ck_assert_int_ge(m->fd, 0);
     m->page = mmap(NULL, sizeof(*m->page), PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
     ck_assert_ptr_ne(m->page, MAP_FAILED);
-    for (uint32_t k = 0; k < m->plan.rule.nsteps; k++) {
+    fill_page(g, m);
+    for (uint32_t k = 0; k < m->rule.nsteps; k++) {
         bpf_flight_t f;
         if (m->step[k].send_to == NICBARRIER_NOBODY)
             continue;
         bpf_group_frame(g, i, k, NICBARRIER_PACKET_REPEAT, k, &f);
-        bpf_group_leave(g, &f);
+        bpf_group_leave(&f);
     }
 }
 
@@ -130,7 +129,7 @@ void bpf_group_remove(bpf_group_t *g, int32_t i)
 {
     bpf_member_t *m = &g->member[i];
     if (m->page != NULL) {
-        nicbarrier_bpf_remove(g->kernel, &m->plan.id);
+        nicbarrier_bpf_remove(&m->id);
         munmap(m->page, sizeof(*m->page));
         close(m->fd);
         m->page = NULL;
@@ -146,7 +145,7 @@ void bpf_group_end(bpf_group_t *g)
         }
     }
     close(g->wire);
-    nicbarrier_bpf_unload(g->kernel);
+    nicbarrier_bpf_unload();
     free(g->member);
 }
 
@@ -203,7 +202,7 @@ static uint32_t run(int program, bpf_flight_t *f)
 
 bool bpf_group_come(bpf_group_t *g, const bpf_flight_t *f)
 {
-    const nicbarrier_bpf_programs_t programs = nicbarrier_bpf_programs(g->kernel);
+    const nicbarrier_bpf_programs_t programs = nicbarrier_bpf_programs();
     bpf_flight_t packet = *f;
     const uint32_t verdict = run(programs.in, &packet);
     gather(g);
@@ -214,20 +213,20 @@ bool bpf_group_come(bpf_group_t *g, const bpf_flight_t *f)
     return verdict == (uint32_t)TC_ACT_UNSPEC;
 }
 
-void bpf_group_leave(bpf_group_t *g, const bpf_flight_t *f)
+void bpf_group_leave(const bpf_flight_t *f)
 {
     bpf_flight_t packet = *f;
-    UNIT_CHECK(run(nicbarrier_bpf_programs(g->kernel).out, &packet) == (uint32_t)TC_ACT_UNSPEC);
+    UNIT_CHECK(run(nicbarrier_bpf_programs().out, &packet) == (uint32_t)TC_ACT_UNSPEC);
     UNIT_CHECK(memcmp(packet.bytes, f->bytes, sizeof(f->bytes)) == 0);
 }
 
 void bpf_group_wake(bpf_group_t *g, int32_t i)
 {
     const nicbarrier_packet_t p = {
-        .kind = NICBARRIER_PACKET_WAKE, .cookie = g->member[i].plan.id.cookie, .key = g->key};
+        .kind = NICBARRIER_PACKET_WAKE, .cookie = g->member[i].id.cookie, .key = g->key};
     bpf_flight_t packet;
     frame_make(packet.bytes, (uint32_t)i, (uint32_t)((i + 1) % g->n), &p);
-    const uint32_t verdict = run(nicbarrier_bpf_programs(g->kernel).out, &packet);
+    const uint32_t verdict = run(nicbarrier_bpf_programs().out, &packet);
     gather(g);
     if (verdict == (uint32_t)TC_ACT_UNSPEC)
         launch(g, packet.bytes, sizeof(packet.bytes));

@@ -19,7 +19,8 @@
 enum { BPF_MEMBERS_MAX = NICBARRIER_BPF_GROUPS, BPF_FLIGHTS_MAX = 8192 };
 
 typedef struct bpf_member {
-    nicbarrier_bpf_plan_t plan;
+    nicbarrier_bpf_id_t id;
+    nicbarrier_rule_t rule; /**< as it begins */
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
     int fd;                      /**< of its page */
     nicbarrier_bpf_page_t *page; /**< NULL: not installed */
@@ -31,7 +32,6 @@ typedef struct bpf_flight {
 } bpf_flight_t;
 
 typedef struct bpf_group {
-    nicbarrier_bpf_kernel_t *kernel;
     int wire; /**< sees clones */
     int32_t n;
     uint64_t key;
@@ -55,7 +55,7 @@ void bpf_group_frame(const bpf_group_t *g, int32_t i, uint32_t k, uint8_t kind, 
  *  to the process */
 bool bpf_group_come(bpf_group_t *g, const bpf_flight_t *f);
 /** The process of a member sends a packet, which goes on as it is. */
-void bpf_group_leave(bpf_group_t *g, const bpf_flight_t *f);
+void bpf_group_leave(const bpf_flight_t *f);
 /** Member i orders the programs to look at its page. */
 void bpf_group_wake(bpf_group_t *g, int32_t i);
 /** The packet of a flight, which must be well-formed to the last checksum. */

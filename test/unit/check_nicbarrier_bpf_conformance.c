@@ -8,13 +8,21 @@
  * itself over interfaces of hosts. That the programs do what the rule says, whatever packets come,
  * check_nicbarrier_bpf tests.
  */
+#include "coll_nicbarrier/engines/datagram/params.h"
 #include "test/unit/bpf_hosts.h"
 #include "test/unit/nicbarrier_members.h"
+
+static void to_host(int me)
+{
+    nicbarrier_datagram_config.interface = "eth0";
+    nicbarrier_datagram_config.stepper = "bpf";
+    bpf_hosts_go(me, 65534);
+}
 
 static void hosts_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
 {
     (void)seed;
-    members_begin_on_hosts(n, schedule, bpf_hosts_go);
+    members_begin(n, schedule, to_host);
 }
 
 static const conformance_row_t over_interfaces = {.name = "datagram, stepped in the kernel",
@@ -26,10 +34,9 @@ static const conformance_row_t over_interfaces = {.name = "datagram, stepped in 
 int main(void)
 {
     const conformance_row_t *const rows[] = {&over_interfaces};
-    const bpf_hosts_t hosts = {.n = CONFORMANCE_MEMBERS_MAX, .load = true};
     Suite *suite = suite_create("nicbarrier_bpf_conformance");
     const char *obstacle = bpf_hosts_obstacle();
-    if (obstacle == NULL && !bpf_hosts_keep(&hosts))
+    if (obstacle == NULL && !bpf_hosts_make(CONFORMANCE_MEMBERS_MAX))
         return EXIT_FAILURE;
     if (obstacle != NULL) {
         unit_skip(obstacle);
@@ -37,5 +44,5 @@ int main(void)
     }
     conformance_add(suite, rows, 1);
     const int status = unit_run_suite(suite);
-    return bpf_hosts_release() ? status : EXIT_FAILURE;
+    return bpf_hosts_remove() ? status : EXIT_FAILURE;
 }

@@ -4,225 +4,129 @@
  */
 /**
  * @file
- * The service of barriers in the kernel, nicbarrier-bpf, as processes without any privilege ask it,
- * between hosts over veth and a bridge: what it refuses, and what others cannot do to a group. That
- * barriers are right there, check_nicbarrier_bpf_conformance tests.
+ * The service of barriers in the kernel, nicbarrier-bpf, as processes without any privilege ask it:
+ * what it refuses, and what others cannot do to a group. That barriers are right there,
+ * check_nicbarrier_bpf_conformance tests.
  */
 #include <errno.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
+#include "coll_nicbarrier/engines/datagram/bpf/service.h"
 #include "test/unit/bpf_hosts.h"
 
-/* As ck_assert, for hosts. */
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: host %d: %s\n", __FILE__, __LINE__, h->me, #condition);        \
-            return 1;                                                                              \
-        }                                                                                          \
-    } while (0)
+enum { NOBODY = 65534, STRANGER = 65533 };
 
-static int begin(bpf_host_t *h)
+static const nicbarrier_bpf_id_t some = {.key = 7, .cookie = 100};
+
+/** Asks over a new connection for a group, which lives as long as that.
+ *  @return the connection, or -1 and errno */
+static int group(uint32_t cookie)
 {
-    nicbarrier_reason_t why = {""};
-    if (bpf_host_install(h, &h->client, &why) != 0) {
-        fprintf(stderr, "host %d: %s\n", h->me, why.text);
-        return -1;
+    const nicbarrier_bpf_id_t id = {.key = 7, .cookie = cookie};
+    nicbarrier_bpf_reply_t reply;
+    const int fd = nicbarrier_bpf_local_connect("eth0");
+    ck_assert_int_ge(fd, 0);
+    const int page = nicbarrier_bpf_ask(fd, &id, &reply);
+    if (page >= 0) {
+        close(page);
+        return fd;
     }
-    if (!bpf_host_teach(h)) {
-        fprintf(stderr, "host %d: not all packets come\n", h->me);
-        return -1;
-    }
-    return 0;
+    const int error = errno;
+    ck_assert_uint_ne(strlen(reply.text), 0);
+    close(fd);
+    errno = error;
+    return -1;
 }
 
-static int end(bpf_host_t *h)
+/** What was there before is gone as soon as the service has looked. */
+static int group_soon(uint32_t cookie)
 {
-    bpf_host_meet(h);
-    nicbarrier_bpf_client_close(&h->client);
-    return 0;
+    int fd;
+    while ((fd = group(cookie)) < 0)
+        (void)usleep(1000);
+    return fd;
 }
 
-/* ---- the service ----------------------------------------------------------------------------- */
-
-/** Asks the service over a new connection; its error. */
-static int ask(const nicbarrier_bpf_request_t *r, size_t len, int descriptor)
+/** Sends bytes over a connection; the error of the reply, and the page that came with it. */
+static int send_raw(int fd, const void *bytes, size_t len, int descriptor, int *page)
 {
     nicbarrier_bpf_reply_t reply;
-    int page = -1;
+    ck_assert_int_eq(nicbarrier_bpf_local_send(fd, bytes, len, descriptor), 0);
+    ck_assert_int_eq(nicbarrier_bpf_local_receive(fd, &reply, sizeof(reply), page), sizeof(reply));
+    return (int)reply.error;
+}
+
+START_TEST(requests)
+{
+    nicbarrier_bpf_request_t r = {.version = NICBARRIER_BPF_VERSION, .id = some};
+    int page;
+    bpf_hosts_go(0, NOBODY);
     const int fd = nicbarrier_bpf_local_connect("eth0");
-    const ssize_t n = nicbarrier_bpf_local_send(fd, r, len, descriptor) == 0
-                          ? nicbarrier_bpf_local_receive(fd, &reply, sizeof(reply), &page)
-                          : -1;
-    if (page >= 0)
-        close(page);
-    close(fd);
-    return n == sizeof(reply) ? (int)reply.error : -1;
-}
-
-/** Requests that are not granted. */
-static int refusals(bpf_host_t *h)
-{
-    nicbarrier_bpf_request_t good = h->plan.request;
-    good.version = NICBARRIER_BPF_VERSION;
-    nicbarrier_bpf_request_t r = good;
-    /* A descriptor that comes with a request is not kept. */
-    REQUIRE(ask(&r, sizeof(r), -1) == 0 && ask(&r, sizeof(r), h->socket) == 0);
-    REQUIRE(ask(&r, sizeof(r) - 1, -1) == EINVAL);
     r.version++;
-    REQUIRE(ask(&r, sizeof(r), -1) == EINVAL);
-    r = good;
-    r.sends |= UINT64_C(1) << r.nsteps;
-    REQUIRE(ask(&r, sizeof(r), -1) == EINVAL);
-    r = good;
-    r.nsteps = NICBARRIER_RULE_STEPS + 1;
-    REQUIRE(ask(&r, sizeof(r), -1) == EINVAL);
-    r = good;
-    r.drop = 1001;
-    REQUIRE(ask(&r, sizeof(r), -1) == EINVAL);
-    return 0;
-}
-
-/** As many groups as are allowed, and no more; they are gone when their process is. */
-static int bounds(bpf_host_t *h)
-{
-    nicbarrier_reason_t why = {""};
-    const nicbarrier_bpf_client_t plan = h->plan;
-    nicbarrier_bpf_client_t more[3];
-    int status = 0;
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(bpf_host_install(h, &h->client, &why) != 0);
-    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
-    for (int i = 0; i < 3; i++) {
-        h->plan.request.id.cookie = 1000 + (uint32_t)i;
-        REQUIRE(bpf_host_install(h, &more[i], &why) == 0);
-    }
-    h->plan = plan;
-    REQUIRE(bpf_host_install(h, &h->client, &why) != 0 &&
-            strstr(why.text, "as are allowed") != NULL);
-    for (int i = 0; i < 2; i++)
-        nicbarrier_bpf_client_close(&more[i]);
-    h->plan.request.id.cookie = 1002;
-    REQUIRE(bpf_host_install(h, &h->client, &why) != 0 && strstr(why.text, "such a group") != NULL);
-    nicbarrier_bpf_client_close(&more[2]);
-    h->plan = plan;
-    return 0;
-}
-
-/** A group that was stopped stays as it is. */
-static int stops(bpf_host_t *h)
-{
-    REQUIRE(nicbarrier_bpf_client_enter(&h->client, 1) && bpf_host_wait(h, 1));
-    bpf_host_meet(h);
-    nicbarrier_bpf_client_stop(&h->client);
-    REQUIRE(!nicbarrier_bpf_client_enter(&h->client, 2));
-    REQUIRE(h->client.page->entered == 1 && h->client.page->word == 1);
-    return 0;
-}
-
-/** Where the service does not come to it, as one that was killed, a process that has stopped its
- *  group gets all packets itself. */
-static int left_alone(bpf_host_t *h)
-{
-    char bytes[NICBARRIER_PACKET_SIZE];
-    struct pollfd socket = {.fd = h->socket, .events = POLLIN};
-    int kept = -1, ends[2];
-    REQUIRE(begin(h) == 0);
-    if (h->me == 0) {
-        REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0 && close(ends[1]) == 0);
-        kept = h->client.service;
-        h->client.service = ends[0];
-        nicbarrier_bpf_client_stop(&h->client);
-    }
-    bpf_host_meet(h);
-    if (h->me == 1) {
-        REQUIRE(nicbarrier_bpf_client_enter(&h->client, 1));
-    } else {
-        REQUIRE(poll(&socket, 1, 100000) == 1);
-        REQUIRE(recv(h->socket, bytes, sizeof(bytes), 0) == sizeof(bytes));
-        close(kept);
-    }
-    return end(h);
-}
-
-/** Another user cannot make a group in the place of one; and who knows its key orders nothing that
- *  its own user has not. */
-static int stranger(bpf_host_t *h)
-{
-    nicbarrier_reason_t why = {""};
-    nicbarrier_bpf_client_t c;
-    for (int i = 0; i < 100000 && atomic_load(&h->shared->strange) == 0; i++)
-        (void)usleep(1000);
-    REQUIRE(atomic_load(&h->shared->strange) == 1);
-    REQUIRE(bpf_host_install(h, &c, &why) != 0);
-    REQUIRE(strstr(why.text, "such a group") != NULL);
-    /* With a group of one's own, the packets that ring for the other one. */
-    const nicbarrier_bpf_id_t theirs = h->plan.request.id;
-    h->plan.request.id.cookie++;
-    REQUIRE(bpf_host_install(h, &c, &why) == 0);
-    const nicbarrier_packet_t ring = {
-        .kind = NICBARRIER_PACKET_WAKE, .cookie = theirs.cookie, .key = theirs.key};
-    nicbarrier_packet_encode(&ring, c.wake);
-    for (int i = 0; i < 100; i++)
-        REQUIRE(!nicbarrier_bpf_client_enter(&c, 7));
-    nicbarrier_bpf_client_close(&c);
-    atomic_store(&h->shared->strange, 2);
-    return 0;
-}
-
-static int beside_a_stranger(bpf_host_t *h)
-{
-    REQUIRE(begin(h) == 0);
-    if (h->me == 0) {
-        const nicbarrier_bpf_page_t *page = h->client.page;
-        atomic_store(&h->shared->strange, 1);
-        for (int i = 0; i < 100000 && atomic_load(&h->shared->strange) != 2; i++)
-            (void)usleep(1000);
-        REQUIRE(atomic_load(&h->shared->strange) == 2);
-        REQUIRE(page->entered == 0 && page->word == 0 && page->enter == 0);
-    }
-    bpf_host_meet(h);
-    REQUIRE(nicbarrier_bpf_client_enter(&h->client, 1) && bpf_host_wait(h, 1));
-    return end(h);
-}
-
-static int serve(bpf_host_t *h)
-{
-    if (refusals(h) != 0 || bounds(h) != 0)
-        return 1;
-    bpf_host_meet(h);
-    if (begin(h) != 0 || stops(h) != 0)
-        return 1;
-    return end(h);
-}
-
-START_TEST(the_service)
-{
-    const bpf_hosts_t all = {.n = 2, .load = true};
-    bpf_hosts_run(&all, serve);
+    ck_assert_int_eq(send_raw(fd, &r, sizeof(r), -1, &page), EPROTO);
+    r.version--;
+    ck_assert_int_eq(send_raw(fd, &r, sizeof(r) - 1, -1, &page), EPROTO);
+    ck_assert_int_eq(page, -1);
+    /* A descriptor that comes with a request is not kept. */
+    ck_assert_int_eq(send_raw(fd, &r, sizeof(r), fd, &page), 0);
+    ck_assert_int_ge(page, 0);
+    const nicbarrier_bpf_page_t *at = mmap(NULL, sizeof(*at), PROT_READ, MAP_SHARED, page, 0);
+    ck_assert_ptr_ne(at, MAP_FAILED);
+    ck_assert(at->key == 0 && at->rule.nsteps == 0);
+    r.id.cookie++;
+    ck_assert_int_eq(send_raw(fd, &r, sizeof(r), -1, &page), EEXIST);
+    close(fd);
+    close(group_soon(some.cookie));
 }
 END_TEST
 
+/* As many groups as are allowed, and no more; they are gone when their process is. */
+START_TEST(bounds)
+{
+    static int fd[NICBARRIER_BPF_GROUPS_OF_USER];
+    int status = 0;
+    bpf_hosts_go(0, NOBODY);
+    const pid_t child = fork();
+    if (child == 0) {
+        for (uint32_t i = 0; i < NICBARRIER_BPF_GROUPS_OF_USER; i++)
+            (void)group_soon(1000 + i);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    for (uint32_t i = 0; i < NICBARRIER_BPF_GROUPS_OF_USER; i++)
+        fd[i] = group_soon(1000 + i);
+    ck_assert_int_eq(group(1), -1);
+    ck_assert_int_eq(errno, EDQUOT);
+    close(fd[0]);
+    close(group_soon(1));
+}
+END_TEST
+
+/* A group is there once, and another user cannot have it either. */
 START_TEST(another_user)
 {
-    const bpf_hosts_t all = {.n = 2, .load = true, .stranger = stranger};
-    bpf_hosts_run(&all, beside_a_stranger);
-}
-END_TEST
-
-START_TEST(without_the_service)
-{
-    const bpf_hosts_t all = {.n = 2, .load = true};
-    bpf_hosts_run(&all, left_alone);
+    int ready[2];
+    char byte = 0;
+    ck_assert_int_eq(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        bpf_hosts_go(0, NOBODY);
+        (void)group_soon(some.cookie);
+        if (write(ready[1], &byte, 1) == 1)
+            (void)pause();
+        _exit(1);
+    }
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    bpf_hosts_go(0, STRANGER);
+    ck_assert_int_eq(group(some.cookie), -1);
+    ck_assert_int_eq(errno, EEXIST);
+    close(group_soon(some.cookie + 1));
 }
 END_TEST
 
@@ -233,6 +137,9 @@ int main(void)
         unit_skip(obstacle);
         return EXIT_SUCCESS;
     }
-    return UNIT_RUN("nicbarrier_bpf_hosts", UNIT_ONCE(the_service), UNIT_ONCE(another_user),
-                    UNIT_ONCE(without_the_service));
+    if (!bpf_hosts_make(1))
+        return EXIT_FAILURE;
+    const int status = UNIT_RUN("nicbarrier_bpf_hosts", UNIT_ONCE(requests), UNIT_ONCE(bounds),
+                                UNIT_ONCE(another_user));
+    return bpf_hosts_remove() ? status : EXIT_FAILURE;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "coll_nicbarrier/engines/shm/shm.h"
+#include "test/unit/fake_kernel.h"
 #include "test/unit/nicbarrier_conformance.h"
 #include "test/unit/nicbarrier_members.h"
 
@@ -218,11 +219,35 @@ END_TEST
 
 /* ---- datagram ------------------------------------------------------------------------------- */
 
+static void without_kernel(int me)
+{
+    (void)me;
+    fake_kernel.absent = true;
+}
+
+static void datagram_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
+{
+    (void)seed;
+    members_begin(n, schedule, without_kernel);
+}
+
+/** Where the programs are gone soon, one member has none from the beginning. */
+static void with_kernel(int me)
+{
+    fake_kernel.absent = fake_kernel.ends_at != 0 && me == 1;
+}
+
+static void stepped_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
+{
+    fake_kernel.ends_at = seed % 2 == 0 ? 0 : 1 + (unsigned)(seed % 7);
+    members_begin(n, schedule, with_kernel);
+}
+
 static const conformance_row_t datagram = {
-    .name = "datagram", .every = 2, .begin = members_begin, .steps = 2000, MEMBERS_ROW};
-static const conformance_row_t datagram_stepped = {.name = "datagram, with an added stepper",
+    .name = "datagram", .every = 2, .begin = datagram_begin, .steps = 2000, MEMBERS_ROW};
+static const conformance_row_t datagram_stepped = {.name = "datagram, stepped by a kernel",
                                                    .every = 12,
-                                                   .begin = members_begin_stepped,
+                                                   .begin = stepped_begin,
                                                    .steps = 2000,
                                                    MEMBERS_ROW};
 

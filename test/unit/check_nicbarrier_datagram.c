@@ -4,233 +4,406 @@
  */
 /**
  * @file
- * Engine datagram over UDP: what only this one does. What every engine must do is tested with
- * others (check_nicbarrier_conformance).
+ * Engine datagram over UDP: what only this one does, seen by a partner that the test plays on a
+ * socket of its own. What every engine must do is tested with others
+ * (check_nicbarrier_conformance).
  */
-#include "test/unit/nicbarrier_group.h"
+#include "coll_nicbarrier/engines/datagram/state.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
-/* ---- scenarios ------------------------------------------------------------------------------ */
+#include "test/unit/fake_kernel.h"
+#include "test/unit/unit.h"
 
-static uint64_t node_entered(void *arg)
+enum { KEY = 81, COOKIE = 77, ENDPOINT_ROOM = 256 };
+
+/** So long that no NACK is ever sent: longer than a test may take. */
+enum { NEVER_USEC = 2 * UNIT_SECONDS * 1000000 };
+
+#define COUNT(name) atomic_load(&nicbarrier_datagram_counters.name)
+
+static const nicbarrier_engine_t *const engine = &nicbarrier_engine_datagram;
+static const nicbarrier_engine_settings_t settings = {.thread = true};
+static const nicbarrier_net_events_t no_events;
+
+/** Member 1 of two, and what it knows of member 0, the engine. */
+static struct {
+    int fd;
+    nicbarrier_udp_address_t theirs;
+} partner;
+
+static nicbarrier_net_t *net;
+
+/* ---- the partner ----------------------------------------------------------------------------- */
+
+static void throw_bytes(const void *bytes, size_t len)
 {
-    return atomic_load(&((test_t *)arg)->shared->node_entered);
+    const struct sockaddr_in to = {.sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                   .sin_port = partner.theirs.port};
+    ck_assert_int_eq(sendto(partner.fd, bytes, len, 0, (const struct sockaddr *)&to, sizeof(to)),
+                     len);
 }
 
-static uint64_t leader_begun(void *arg)
-{
-    return atomic_load(&((test_t *)arg)->shared->entered[0]);
-}
-
-/* Member 0 leads a node: its last process (played by member 1) arrives while it computes. Long
- * timers would not find that. */
-static void node_arrives(test_t *t)
-{
-    const bool leads = t->me == 0;
-    const nicbarrier_net_events_t events = {
-        .entered = leads ? node_entered : NULL, .begun = leads ? leader_begun : NULL, .arg = t};
-
-    begin(t, 80, &events, 0);
-    if (leads)
-        atomic_store(&t->shared->entered[0], 1);
-    else
-        enter(t, 1); /* so no packet of this one comes later */
-    meet(t, 1);
-    nap(30); /* the helper thread of member 0 has taken over, and sleeps */
-    if (leads) {
-        meet(t, 2);
-        sleep_through(t, 1);
-    } else {
-        meet(t, 2);
-        atomic_store(&t->shared->node_entered, 1);
-        await(t, 1);
-    }
-    engine->disconnect(t->net);
-}
-
-/* Where this member listens on the loopback interface. */
-static struct sockaddr_in my_socket(test_t *t, uint32_t *cookie)
-{
-    const unsigned char *endpoint = t->shared->endpoint[t->me];
-    nicbarrier_udp_address_t mine;
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-
-    EXPECT(nicbarrier_udp_address_decode(endpoint, t->shared->len[t->me], &mine) == NULL);
-    to.sin_port = mine.port;
-    *cookie = mine.cookie;
-    return to;
-}
-
-static void throw(test_t * t, int fd, const struct sockaddr_in *to, const nicbarrier_packet_t *p)
+static void throw(const nicbarrier_packet_t *p)
 {
     unsigned char bytes[NICBARRIER_PACKET_SIZE];
-
     nicbarrier_packet_encode(p, bytes);
-    EXPECT(sendto(fd, bytes, sizeof(bytes), 0, (const struct sockaddr *)to, sizeof(*to)) ==
-           (ssize_t)sizeof(bytes));
+    throw_bytes(bytes, sizeof(bytes));
 }
 
-/* Packets of strangers, malformed and well-formed, change nothing. */
-static void strangers(test_t *t)
+static nicbarrier_packet_t packet(uint64_t key, nicbarrier_packet_kind_t kind, uint64_t word)
 {
-    unsigned char bytes[100] = {0};
-    uint32_t cookie;
-    nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH, .key = 81, .epoch = 1};
-    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-    begin(t, 81, NULL, 0);
-    const struct sockaddr_in to = my_socket(t, &cookie);
-    p.sender = (uint32_t)(1 - t->me);
-    p.cookie = cookie + 1;
-    nicbarrier_packet_encode(&p, bytes);
-    for (size_t len = 0; len <= sizeof(bytes); len++)
-        EXPECT(sendto(fd, bytes, len, 0, (const struct sockaddr *)&to, sizeof(to)) == (ssize_t)len);
-    p.cookie = cookie;
-    nicbarrier_packet_encode(&p, bytes);
-    for (size_t len = 0; len <= sizeof(bytes); len++)
-        if (len != NICBARRIER_PACKET_SIZE)
-            EXPECT(sendto(fd, bytes, len, 0, (const struct sockaddr *)&to, sizeof(to)) ==
-                   (ssize_t)len);
-    look_on(t, 20);
-    const uint64_t before = COUNT(refused);
-    EXPECT(before > 0);
-    /* The right cookie, but not a partner, and epochs that nobody can have come to. */
-    p.at = 1;
-    throw(t, fd, &to, &p);
-    p.at = 0;
-    p.epoch = NICBARRIER_OUTSTANDING_MAX + 1;
-    throw(t, fd, &to, &p);
-    p.epoch = INT64_MAX;
-    throw(t, fd, &to, &p);
-    look_on(t, 50);
-    EXPECT(engine->completed(t->net) == 0);
-    EXPECT(COUNT(refused) == before + 3);
-    close(fd);
-    meet(t, 1);
-    barriers(t, 1, 1);
-    engine->disconnect(t->net);
+    return (nicbarrier_packet_t){.kind = (uint8_t)kind,
+                                 .sender = 1,
+                                 .cookie = partner.theirs.cookie,
+                                 .key = key,
+                                 .epoch = word,
+                                 .back = COOKIE};
 }
 
-/* A second life of the engine in the same process, and groups side by side. */
-static void again(test_t *t)
+static void tell(nicbarrier_packet_kind_t kind, uint64_t word)
+{
+    const nicbarrier_packet_t p = packet(KEY, kind, word);
+    throw(&p);
+}
+
+/** A packet of that kind comes within so many milliseconds; others before it do not count. */
+static bool hears(nicbarrier_packet_kind_t kind, uint64_t word, int msec)
+{
+    struct pollfd in = {.fd = partner.fd, .events = POLLIN};
+    while (poll(&in, 1, msec) == 1) {
+        unsigned char bytes[100];
+        nicbarrier_packet_t p;
+        const ssize_t n = recv(partner.fd, bytes, sizeof(bytes), 0);
+        ck_assert_ptr_null(nicbarrier_packet_decode(bytes, (size_t)n, &p));
+        ck_assert(p.cookie == COOKIE && p.back == partner.theirs.cookie && p.sender == 0);
+        if (p.kind == kind && p.epoch == word)
+            return true;
+    }
+    return false;
+}
+
+/* ---- the engine ------------------------------------------------------------------------------ */
+
+/** Opens the engine with its parameters as they are. */
+static void open_engine(void)
 {
     nicbarrier_reason_t why = {""};
-    nicbarrier_net_t *first;
+    nicbarrier_datagram_config.interface = "lo";
+    ck_assert_int_eq(engine->open(&settings, &why), 0);
+}
 
-    begin(t, 82, NULL, 0);
-    barriers(t, 1, 1);
-    engine->disconnect(t->net);
-    meet(t, 1);
+static nicbarrier_net_t *prepare(uint64_t key)
+{
+    const nicbarrier_group_t group = {.key = key, .n = 2};
+    unsigned char endpoint[ENDPOINT_ROOM];
+    nicbarrier_net_t *made;
+    nicbarrier_reason_t why = {""};
+    uint32_t len;
+    ck_assert_int_eq(engine->prepare(&group, &made, endpoint, &len, &why), 0);
+    ck_assert_ptr_null(nicbarrier_udp_address_decode(endpoint, len, &partner.theirs));
+    return made;
+}
+
+/** Connects to the partner, whose endpoint is that of the engine but for port and cookie. */
+static bool connects(nicbarrier_net_t *made, const nicbarrier_net_events_t *events,
+                     nicbarrier_reason_t *why)
+{
+    nicbarrier_udp_address_t mine = partner.theirs;
+    const nicbarrier_endpoint_t list[] = {
+        {1, nicbarrier_udp_address_size(&mine), (const unsigned char *)&mine}};
+    const nicbarrier_endpoints_t endpoints = {1, list};
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(a);
+    ck_assert_int_eq(getsockname(partner.fd, (struct sockaddr *)&a, &size), 0);
+    mine.port = a.sin_port;
+    mine.cookie = COOKIE;
+    return engine->connect(made, &endpoints, events, why) == 0;
+}
+
+static void begin(int nack_usec, const nicbarrier_net_events_t *events)
+{
+    const struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    nicbarrier_reason_t why = {""};
+    partner.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(partner.fd, (const struct sockaddr *)&a, sizeof(a)), 0);
+    nicbarrier_datagram_config.nack_usec = nack_usec;
+    open_engine();
+    net = prepare(KEY);
+    ck_assert(connects(net, events, &why));
+}
+
+static void end(void)
+{
+    engine->disconnect(net);
     engine->close();
-    EXPECT(open_with(&t->config, &why) == 0);
-    atomic_store(&t->shared->entered[t->me], 0);
-    meet(t, 2);
-    begin(t, 83, NULL, 3);
-    first = t->net;
-    meet(t, 4);
-    begin(t, 84, NULL, 5);
-    for (uint64_t e = 1; e <= 50; e++) {
-        atomic_store(&t->shared->entered[t->me], e);
-        engine->enter(t->net, e);
-        engine->enter(first, e);
-        await(t, e);
-    }
-    while (engine->completed(first) < 50)
-        (void)engine->progress(first);
-    engine->disconnect(first);
-    engine->disconnect(t->net);
+    close(partner.fd);
 }
 
-static void late(test_t *t)
+/** Looks at the network until the epoch is complete. */
+static void await(uint64_t epoch)
 {
-    begin(t, 90, NULL, 0);
-    if (t->me == 0) {
-        const uint64_t begun = onic_now_nsec();
-        enter(t, 1);
-        meet(t, 1);
-        look_on(t, 2000);
-        /* Who is not answered asks once in the longest time. */
-        const uint64_t asks = (onic_now_nsec() - begun) / nicbarrier_datagram.timing.cap;
-        EXPECT(COUNT(nacks) > 0 && COUNT(nacks) < asks / 2);
-    } else {
-        meet(t, 1);
-        nap(2000);
-        enter(t, 1);
-    }
-    await(t, 1);
-    barriers(t, 2, 20);
-    engine->disconnect(t->net);
+    while (engine->completed(net) < epoch)
+        (void)engine->progress(net);
 }
 
-/* ---- failure -------------------------------------------------------------------------------- */
-
-/* Member 0 ends without a word while the others wait for it. */
-static void dies(test_t *t)
+static void barriers(uint64_t first, uint64_t last)
 {
-    begin(t, 92, NULL, 0);
-    barriers(t, 1, 10);
-    if (t->me == 0) {
-        atomic_fetch_add(&t->shared->arrived[1], 1);
-        atomic_fetch_add(&t->shared->arrived[15], 1);
-        _exit(0);
+    for (uint64_t epoch = first; epoch <= last; epoch++) {
+        engine->enter(net, epoch);
+        ck_assert(hears(NICBARRIER_PACKET_EPOCH, epoch, UNIT_SECONDS * 1000));
+        ck_assert_uint_eq(engine->completed(net), epoch - 1);
+        tell(NICBARRIER_PACKET_EPOCH, epoch);
+        await(epoch);
     }
-    meet(t, 1);
-    enter(t, 11);
-    while (!engine->failed(t->net))
-        look_on(t, 1);
-    EXPECT(engine->completed(t->net) == 10);
-    engine->disconnect(t->net);
 }
 
-static const scenario_t scenarios[] = {
-    {.run = leave_early, .n = 8, .drop = 400, .nack_usec = 300},
-    {.run = compute, .n = 5},
-    {.run = compute, .n = 5, .drop = 300},
-    {.run = node_arrives, .n = 2, .nack_usec = NEVER_USEC},
-    {.run = strangers, .n = 2},
-    {.run = again, .n = 3, .drop = 20},
-    {.run = late, .n = 2},
-    {.run = dies, .n = 5},
-};
+/* ---- what is lost ---------------------------------------------------------------------------- */
 
-START_TEST(members)
+/* Who waits asks again and again, is content with a repetition, and repeats what was sent, and
+ * nothing else. */
+START_TEST(questions_and_answers)
 {
-    run(&scenarios[_i]);
+    begin(1000, &no_events);
+    engine->enter(net, 2);
+    for (int i = 0; i < 5; i++)
+        ck_assert(hears(NICBARRIER_PACKET_NACK, 1, UNIT_SECONDS * 1000));
+    ck_assert_uint_ge(COUNT(nacks), 5);
+    tell(NICBARRIER_PACKET_REPEAT, 1);
+    ck_assert(hears(NICBARRIER_PACKET_NACK, 2, UNIT_SECONDS * 1000));
+    ck_assert_uint_eq(engine->completed(net), 1);
+    tell(NICBARRIER_PACKET_REPEAT, 2);
+    await(2);
+    tell(NICBARRIER_PACKET_NACK, 1);
+    ck_assert(hears(NICBARRIER_PACKET_REPEAT, 2, UNIT_SECONDS * 1000));
+    tell(NICBARRIER_PACKET_NACK, 3);
+    ck_assert(!hears(NICBARRIER_PACKET_REPEAT, 2, 30));
+    ck_assert_uint_eq(COUNT(retransmits), 1);
+    end();
 }
 END_TEST
 
-/* ---- what cannot be had --------------------------------------------------------------------- */
+/* What comes before a group is connected is not lost for good; of one that was freed, what others
+ * ask for is granted. */
+START_TEST(before_and_after)
+{
+    nicbarrier_reason_t why = {""};
+    begin(NEVER_USEC, &no_events);
+    barriers(1, 1);
+    nicbarrier_net_t *second = prepare(KEY + 1);
+    nicbarrier_packet_t p = packet(KEY + 1, NICBARRIER_PACKET_EPOCH, 1);
+    throw(&p);
+    ck_assert(connects(second, &no_events, &why));
+    engine->enter(second, 1);
+    throw(&p);
+    while (engine->completed(second) < 1)
+        (void)engine->progress(second);
+    engine->disconnect(second);
+    p = packet(KEY + 1, NICBARRIER_PACKET_NACK, 5);
+    throw(&p);
+    ck_assert(hears(NICBARRIER_PACKET_REPEAT, 5, UNIT_SECONDS * 1000));
+    barriers(2, 20);
+    end();
+    /* A second life of the engine in the same process. */
+    begin(NEVER_USEC, &no_events);
+    barriers(1, 20);
+    end();
+}
+END_TEST
+
+/* A group whose barriers are not over when it is left goes on by itself. */
+START_TEST(left_too_early)
+{
+    begin(1000, &no_events);
+    barriers(1, 1);
+    engine->enter(net, 2);
+    engine->disconnect(net);
+    ck_assert(hears(NICBARRIER_PACKET_NACK, 2, UNIT_SECONDS * 1000));
+    tell(NICBARRIER_PACKET_NACK, 2);
+    ck_assert(hears(NICBARRIER_PACKET_REPEAT, 2, UNIT_SECONDS * 1000));
+    tell(NICBARRIER_PACKET_EPOCH, 2);
+    while (COUNT(completed) < 2)
+        (void)usleep(1000);
+    engine->close();
+    close(partner.fd);
+}
+END_TEST
+
+/* ---- the helper thread ----------------------------------------------------------------------- */
+
+static _Atomic uint64_t node_entered, node_begun, told;
+
+static uint64_t entered(void *arg)
+{
+    (void)arg;
+    return atomic_load(&node_entered);
+}
+
+static uint64_t begun(void *arg)
+{
+    (void)arg;
+    return atomic_load(&node_begun);
+}
+
+static void complete(void *arg, uint64_t epoch)
+{
+    (void)arg;
+    atomic_store(&told, epoch);
+}
+
+/* Nobody calls the engine: the last process of the node arrives, the partner does, and asks for a
+ * repetition. No timer would find the first. */
+START_TEST(nobody_calls)
+{
+    const nicbarrier_net_events_t events = {
+        .entered = entered, .begun = begun, .complete = complete};
+    begin(NEVER_USEC, &events);
+    atomic_store(&node_begun, 3);
+    /* So that the thread looks, and from then on looks again and again. */
+    tell(NICBARRIER_PACKET_REPEAT, 0);
+    ck_assert(!hears(NICBARRIER_PACKET_EPOCH, 3, 50));
+    atomic_store(&node_entered, 3);
+    ck_assert(hears(NICBARRIER_PACKET_EPOCH, 3, UNIT_SECONDS * 1000));
+    tell(NICBARRIER_PACKET_EPOCH, 3);
+    while (atomic_load(&told) < 3)
+        (void)usleep(1000);
+    ck_assert_uint_eq(engine->completed(net), 3);
+    ck_assert_uint_eq(COUNT(thread_completed), 1);
+    tell(NICBARRIER_PACKET_NACK, 3);
+    ck_assert(hears(NICBARRIER_PACKET_REPEAT, 3, UNIT_SECONDS * 1000));
+    end();
+}
+END_TEST
+
+/* ---- strangers and the dead ------------------------------------------------------------------ */
+
+static void look_until_refused(uint64_t count)
+{
+    while (COUNT(refused) < count)
+        (void)engine->progress(net);
+}
+
+/* Packets of strangers, malformed and well-formed, change nothing. */
+START_TEST(strangers)
+{
+    unsigned char bytes[100] = {0};
+    uint64_t count = 0;
+    begin(NEVER_USEC, &no_events);
+    nicbarrier_packet_t p = packet(KEY, NICBARRIER_PACKET_EPOCH, 1);
+    nicbarrier_packet_encode(&p, bytes);
+    for (size_t len = 0; len <= sizeof(bytes); len++)
+        if (len != NICBARRIER_PACKET_SIZE) {
+            throw_bytes(bytes, len);
+            look_until_refused(++count);
+        }
+    p.cookie++;
+    throw(&p);
+    look_until_refused(++count);
+    /* The right cookie, but not a partner, and epochs that nobody can have come to. */
+    p = packet(KEY, NICBARRIER_PACKET_EPOCH, 1);
+    p.at = 1;
+    throw(&p);
+    p.at = 0;
+    p.from_at = 1;
+    throw(&p);
+    p.from_at = 0;
+    p.sender = 0;
+    throw(&p);
+    tell(NICBARRIER_PACKET_EPOCH, NICBARRIER_OUTSTANDING_MAX + 1);
+    tell(NICBARRIER_PACKET_REPEAT, INT64_MAX);
+    count += 5;
+    look_until_refused(count);
+    ck_assert_uint_eq(engine->completed(net), 0);
+    barriers(1, 1);
+    ck_assert_uint_eq(COUNT(refused), count);
+    end();
+}
+END_TEST
+
+/* The partner is gone: its host refuses what it is asked, and the group has failed. Who asks
+ * afterwards hears of it. */
+START_TEST(dies)
+{
+    struct sockaddr_in a;
+    socklen_t size = sizeof(a);
+    begin(1000, &no_events);
+    barriers(1, 10);
+    ck_assert_int_eq(getsockname(partner.fd, (struct sockaddr *)&a, &size), 0);
+    close(partner.fd);
+    engine->enter(net, 11);
+    while (!engine->failed(net))
+        (void)engine->progress(net);
+    ck_assert_uint_eq(engine->completed(net), 10);
+    engine->disconnect(net);
+    partner.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(partner.fd, (const struct sockaddr *)&a, sizeof(a)), 0);
+    tell(NICBARRIER_PACKET_NACK, 12);
+    ck_assert(hears(NICBARRIER_PACKET_REPEAT, 11 | NICBARRIER_WORD_FAILED, UNIT_SECONDS * 1000));
+    engine->close();
+    close(partner.fd);
+}
+END_TEST
+
+/* ---- steps in the kernel, and what cannot be had --------------------------------------------- */
+
+START_TEST(stepped)
+{
+    fake_kernel.absent = false;
+    begin(1000, &no_events);
+    barriers(1, 20);
+    ck_assert_uint_eq(COUNT(stepper_taken), 20);
+    ck_assert_uint_eq(COUNT(stepper_fallbacks), 0);
+    end();
+    fake_kernel.ends_at = 10;
+    begin(1000, &no_events);
+    barriers(1, 20);
+    ck_assert_uint_lt(COUNT(stepper_taken), 30);
+    ck_assert_uint_eq(COUNT(stepper_fallbacks), 1);
+    end();
+    nicbarrier_datagram_config.stepper = "host";
+    begin(1000, &no_events);
+    barriers(1, 20);
+    ck_assert_uint_eq(COUNT(stepper_fallbacks), 1);
+    end();
+}
+END_TEST
 
 START_TEST(reasons)
 {
-    config_t config = {.all = {.thread = true},
-                       .own = {.nack_usec = 1000, .interface = "10.0.0.0/99"}};
+    nicbarrier_engine_settings_t alone = {.thread = false};
     nicbarrier_reason_t why = {""};
-
-    ck_assert_int_ne(open_with(&config, &why), 0);
-    ck_assert_ptr_nonnull(strstr(why.text, "10.0.0.0/99"));
-    config.own.interface = "no-such-if";
-    ck_assert_int_ne(open_with(&config, &why), 0);
+    nicbarrier_datagram_config.interface = "no-such-if";
+    ck_assert_int_ne(engine->open(&settings, &why), 0);
     ck_assert_ptr_nonnull(strstr(why.text, "no-such-if"));
-
-    config.own.interface = "lo";
-    config.all.thread = false;
-    ck_assert_int_ne(open_with(&config, &why), 0);
+    nicbarrier_datagram_config.interface = "lo";
+    ck_assert_int_ne(engine->open(&alone, &why), 0);
     ck_assert_ptr_nonnull(strstr(why.text, "helper thread"));
-    config.all.thread = true;
-    const unsigned char zeros[7] = {0};
-    ck_assert(!connects(&config, zeros, sizeof(zeros), &why));
+
+    begin(1000, &no_events);
+    net = prepare(KEY + 1);
+    const nicbarrier_endpoint_t list[] = {{1, 7, (const unsigned char *)"0123456"}};
+    const nicbarrier_endpoints_t endpoints = {1, list};
+    ck_assert_int_ne(engine->connect(net, &endpoints, &no_events, &why), 0);
     ck_assert_ptr_nonnull(strstr(why.text, "member 1"));
-    engine->close();
+    engine->disconnect(net);
+    nicbarrier_datagram_config.stepper = "fake";
+    net = prepare(KEY + 2);
+    ck_assert(!connects(net, &no_events, &why));
+    ck_assert_ptr_nonnull(strstr(why.text, "no such kernel"));
+    end();
 }
 END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("nicbarrier_datagram",
-                    UNIT_LOOP(members, 0, sizeof(scenarios) / sizeof(scenarios[0])),
-                    UNIT_ONCE(reasons));
+    fake_kernel.absent = true;
+    return UNIT_RUN("nicbarrier_datagram", UNIT_ONCE(questions_and_answers),
+                    UNIT_ONCE(before_and_after), UNIT_ONCE(left_too_early), UNIT_ONCE(nobody_calls),
+                    UNIT_ONCE(strangers), UNIT_ONCE(dies), UNIT_ONCE(stepped), UNIT_ONCE(reasons));
 }

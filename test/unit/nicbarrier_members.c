@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/state.h"
-#include "test/unit/nicbarrier_added_stepper.h"
 #include "test/unit/nicbarrier_conformance.h"
 
 enum { MEMBERS_MAX = CONFORMANCE_MEMBERS_MAX, ENDPOINT_ROOM = 512 };
@@ -53,7 +52,7 @@ typedef struct reply {
 static struct {
     int n;
     shared_t *shared;
-    void (*to_host)(int i); /**< or NULL */
+    void (*set_up)(int me);
     pid_t pid[MEMBERS_MAX];
     int socket[MEMBERS_MAX];
 } members;
@@ -176,12 +175,8 @@ static void child(int me, int n, nicbarrier_schedule_kind_t schedule, int socket
     alarm(UNIT_SECONDS);
     nicbarrier_datagram_config.nack_usec = 500;
     nicbarrier_datagram_config.drop = 100;
-    nicbarrier_datagram_config.interface = members.to_host != NULL ? "eth0" : "lo";
-    nicbarrier_datagram_config.stepper = members.to_host != NULL ? "bpf" : NULL;
-    if (members.to_host != NULL)
-        members.to_host(me);
-    /* Where it is gone soon, one has none from the beginning. */
-    added_stepper.absent |= added_stepper.ends_at != 0 && me == n - 1;
+    nicbarrier_datagram_config.interface = "lo";
+    members.set_up(me);
     EXPECT(engine->open(&settings, &why) == 0);
     serve(m, socket);
     _exit(0);
@@ -210,11 +205,9 @@ static reply_t call(int i, order_t order, uint64_t epoch)
     return answer(i);
 }
 
-static void begin(int n, nicbarrier_schedule_kind_t schedule, const added_stepper_t *config,
-                  void (*to_host)(int))
+void members_begin(int n, nicbarrier_schedule_kind_t schedule, void (*set_up)(int me))
 {
-    added_stepper = *config;
-    members.to_host = to_host;
+    members.set_up = set_up;
     members.n = n;
     members.shared = mmap(NULL, sizeof(*members.shared), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -236,23 +229,6 @@ static void begin(int n, nicbarrier_schedule_kind_t schedule, const added_steppe
     }
     for (int i = 0; i < n; i++)
         (void)call(i, PREPARE, 0);
-}
-
-void members_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
-{
-    (void)seed;
-    begin(n, schedule, &(added_stepper_t){.absent = true}, NULL);
-}
-
-void members_begin_stepped(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
-{
-    begin(n, schedule, &(added_stepper_t){.ends_at = seed % 2 == 0 ? 0 : 1 + (unsigned)(seed % 7)},
-          NULL);
-}
-
-void members_begin_on_hosts(int n, nicbarrier_schedule_kind_t schedule, void (*to_host)(int i))
-{
-    begin(n, schedule, &(added_stepper_t){.absent = true}, to_host);
 }
 
 void members_connect(int i)

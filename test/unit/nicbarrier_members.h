@@ -14,12 +14,9 @@
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/schedule/schedule.h"
 
-void members_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed);
-/** With the stepper of nicbarrier_added_stepper.h, or one that is gone soon. */
-void members_begin_stepped(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed);
-/** Each on a host of its own, where the kernel takes the steps: a member calls `to_host` before it
- *  opens the engine. */
-void members_begin_on_hosts(int n, nicbarrier_schedule_kind_t schedule, void (*to_host)(int i));
+/** Each member calls `set_up` before it opens the engine, to set its parameters, which are of
+ *  interface `lo` without one. */
+void members_begin(int n, nicbarrier_schedule_kind_t schedule, void (*set_up)(int me));
 void members_connect(int i);
 void members_enter(int i, uint64_t epoch);
 uint64_t members_completed(int i);

@@ -82,19 +82,15 @@ static int find_partners(nicbarrier_net_t *net, const nicbarrier_endpoints_t *en
 int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                                 const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
 {
-    /* From here on others may need an answer at any time. */
-    const int error = nicbarrier_datagram_start_thread();
-    if (error != 0)
-        return nicbarrier_reason(why, "the helper thread cannot be started: %s", strerror(error));
     nicbarrier_datagram_lock();
     net->events = *events;
     bool done = find_partners(net, endpoints, why) == 0;
     nicbarrier_datagram_unlock();
-    /* Until the group is connected no other thread uses it, and a stepper may wait for the network.
-     */
-    done = done && nicbarrier_steps_install(net, why);
+    /* Until the group is connected no other thread uses it. */
+    done = done && nicbarrier_steps_begin(net, why);
     nicbarrier_datagram_lock();
     net->connected = done;
+    nicbarrier_steps_teach(net);
     nicbarrier_datagram_unlock();
     return done ? 0 : -1;
 }

@@ -36,21 +36,21 @@ static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrie
     if (getrandom(&d->cookie, sizeof(d->cookie), GRND_NONBLOCK) != (ssize_t)sizeof(d->cookie))
         d->cookie = (uint32_t)onic_now_nsec();
     d->random = d->cookie;
-    d->open = nicbarrier_udp_open(d->cookie, why) == 0;
-    return d->open ? 0 : -1;
+    if (nicbarrier_udp_open(d->cookie, why) != 0)
+        return -1;
+    const int error = nicbarrier_datagram_start_thread();
+    if (error == 0)
+        return 0;
+    nicbarrier_udp_close();
+    return nicbarrier_reason(why, "the helper thread cannot be started: %s", strerror(error));
 }
 
 static void datagram_close(void)
 {
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    if (!d->open)
-        return;
     nicbarrier_datagram_stop_thread();
-    for (int i = 0; i < NICBARRIER_DATAGRAM_LISTS; i++)
-        while (d->list[i] != NULL)
-            nicbarrier_datagram_free(d->list[i]);
+    while (nicbarrier_datagram.first != NULL)
+        nicbarrier_datagram_free(nicbarrier_datagram.first);
     nicbarrier_udp_close();
-    d->open = false;
 }
 
 /* ---- barriers ------------------------------------------------------------------------------- */
@@ -59,7 +59,7 @@ static void datagram_close(void)
  *  but not all of them. */
 static void tick(void)
 {
-    nicbarrier_count(&nicbarrier_datagram.ticks);
+    nicbarrier_count(&nicbarrier_datagram.ticks, 1);
 }
 
 static void datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
@@ -72,10 +72,9 @@ static void datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
 
 static uint64_t datagram_completed(const nicbarrier_net_t *net)
 {
-    const nicbarrier_view_t *v = nicbarrier_net_view(net);
-    const uint64_t completed = atomic_load_explicit(&net->completed, memory_order_acquire);
-    const uint64_t shown = v != NULL ? nicbarrier_view_completed(v) : 0;
-    return shown > completed ? shown : completed;
+    const nicbarrier_bpf_page_t *page = nicbarrier_net_page(net);
+    return page != NULL ? nicbarrier_bpf_completed(page)
+                        : atomic_load_explicit(&net->completed, memory_order_acquire);
 }
 
 static int datagram_progress(nicbarrier_net_t *net)
@@ -105,9 +104,9 @@ static void datagram_wait(nicbarrier_net_t *net, unsigned usec)
 
 static bool datagram_failed(const nicbarrier_net_t *net)
 {
-    const nicbarrier_view_t *v = nicbarrier_net_view(net);
+    const nicbarrier_bpf_page_t *page = nicbarrier_net_page(net);
     return atomic_load_explicit(&net->failed, memory_order_acquire) ||
-           (v != NULL && nicbarrier_view_failed(v));
+           (page != NULL && nicbarrier_bpf_failed(page));
 }
 
 static void datagram_fail(nicbarrier_net_t *net)

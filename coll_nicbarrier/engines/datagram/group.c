@@ -7,23 +7,17 @@
 
 #include <stdlib.h>
 
-/* ---- table ----------------------------------------------------------------------------------- */
-
-static nicbarrier_net_t **list_of(uint64_t key)
-{
-    return &nicbarrier_datagram.list[key % NICBARRIER_DATAGRAM_LISTS];
-}
+/* ---- all groups ------------------------------------------------------------------------------ */
 
 void nicbarrier_datagram_add(nicbarrier_net_t *net)
 {
-    nicbarrier_net_t **list = list_of(net->group.key);
-    net->next = *list;
-    *list = net;
+    net->next = nicbarrier_datagram.first;
+    nicbarrier_datagram.first = net;
 }
 
 nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key)
 {
-    nicbarrier_net_t *net = *list_of(key);
+    nicbarrier_net_t *net = nicbarrier_datagram.first;
     while (net != NULL && net->group.key != key)
         net = net->next;
     return net;
@@ -31,34 +25,32 @@ nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key)
 
 void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t what)
 {
-    for (int i = 0; i < NICBARRIER_DATAGRAM_LISTS; i++) {
-        nicbarrier_net_t *next;
-        for (nicbarrier_net_t *net = nicbarrier_datagram.list[i]; net != NULL; net = next) {
-            next = net->next;
-            function(net, what);
-        }
+    nicbarrier_net_t *next;
+    for (nicbarrier_net_t *net = nicbarrier_datagram.first; net != NULL; net = next) {
+        next = net->next;
+        function(net, what);
     }
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-bool nicbarrier_datagram_is_over(nicbarrier_net_t *net)
-{
-    if (!net->connected)
-        return true;
-    const nicbarrier_rule_t *r = nicbarrier_net_state(net);
-    return r->failed || r->completed == r->entered;
-}
-
 void nicbarrier_datagram_free(nicbarrier_net_t *net)
 {
-    nicbarrier_net_t **at = list_of(net->group.key);
+    nicbarrier_net_t **at = &nicbarrier_datagram.first;
     while (*at != net)
         at = &(*at)->next;
     *at = net->next;
-    nicbarrier_steps_remove(net);
+    if (net->offload != NULL)
+        net->stepper->remove(net);
     free(net->partner);
     free(net);
+}
+
+/** True if the group has nothing more to send except answers. */
+static bool is_over(nicbarrier_net_t *net)
+{
+    const nicbarrier_rule_t *r = nicbarrier_net_state(net);
+    return r->failed || r->completed == r->entered;
 }
 
 void nicbarrier_datagram_leave(nicbarrier_net_t *net)
@@ -67,42 +59,24 @@ void nicbarrier_datagram_leave(nicbarrier_net_t *net)
     const bool used = atomic_load_explicit(&net->completed, memory_order_relaxed) != 0;
     /* Everything entered has to become complete, because others need the messages for that; but a
      * group in which no barrier ever did was not in use. */
-    net->gone = failed || (used && !nicbarrier_datagram_is_over(net));
+    net->gone = failed || (used && !is_over(net));
     if (!net->gone)
         nicbarrier_datagram_free(net);
 }
 
 /* ---- moving on ------------------------------------------------------------------------------- */
 
-void nicbarrier_datagram_set_failed(nicbarrier_net_t *net)
-{
-    const nicbarrier_rule_t *r = nicbarrier_net_state(net);
-    atomic_store_explicit(&net->failed, true, memory_order_release);
-    if (!r->failed) {
-        /* Every member waits in some step, so this exists. */
-        const uint32_t k = (uint32_t)__builtin_ctzll(r->waits);
-        nicbarrier_steps_take(net, k, r->received[k] | NICBARRIER_WORD_FAILED);
-    }
-}
-
-/** Adds the words that the stepper has received by itself to the counter. */
-static void count_taken(nicbarrier_net_t *net)
-{
-    const nicbarrier_view_t *v = nicbarrier_net_view(net);
-    if (v != NULL) {
-        const uint64_t taken = atomic_load_explicit(&v->taken, memory_order_relaxed);
-        atomic_fetch_add_explicit(&nicbarrier_datagram_counters.stepper_taken, taken - net->taken,
-                                  memory_order_relaxed);
-        net->taken = taken;
-    }
-}
-
 static void complete(nicbarrier_net_t *net, uint64_t completed)
 {
-    nicbarrier_count(&nicbarrier_datagram_counters.completed);
-    count_taken(net);
+    const nicbarrier_bpf_page_t *page = nicbarrier_net_page(net);
+    nicbarrier_count(&nicbarrier_datagram_counters.completed, 1);
+    if (page != NULL) {
+        const uint64_t taken = __atomic_load_n(&page->taken, __ATOMIC_RELAXED);
+        nicbarrier_count(&nicbarrier_datagram_counters.stepper_taken, taken - net->taken);
+        net->taken = taken;
+    }
     if (nicbarrier_datagram.helping)
-        nicbarrier_count(&nicbarrier_datagram_counters.thread_completed);
+        nicbarrier_count(&nicbarrier_datagram_counters.thread_completed, 1);
     atomic_store_explicit(&net->completed, completed, memory_order_release);
     if (!net->gone && net->events.complete != NULL)
         net->events.complete(net->events.arg, completed);
@@ -130,13 +104,13 @@ void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now)
 
 bool nicbarrier_datagram_look(nicbarrier_net_t *net)
 {
-    const nicbarrier_view_t *v = nicbarrier_net_view(net);
-    if (v == NULL)
+    const nicbarrier_bpf_page_t *page = nicbarrier_net_page(net);
+    if (page == NULL)
         return false;
     const bool moved =
-        nicbarrier_view_completed(v) >
+        nicbarrier_bpf_completed(page) >
             atomic_load_explicit(&net->completed, memory_order_relaxed) ||
-        nicbarrier_view_failed(v) > atomic_load_explicit(&net->failed, memory_order_relaxed);
+        nicbarrier_bpf_failed(page) > atomic_load_explicit(&net->failed, memory_order_relaxed);
     if (moved)
         nicbarrier_datagram_catch_up(net, onic_now_nsec());
     return moved;
@@ -144,17 +118,23 @@ bool nicbarrier_datagram_look(nicbarrier_net_t *net)
 
 bool nicbarrier_datagram_want(nicbarrier_net_t *net)
 {
-    nicbarrier_view_t *v = nicbarrier_net_view(net);
-    if (v == NULL)
+    nicbarrier_bpf_page_t *page = nicbarrier_net_page(net);
+    if (page == NULL)
         return true;
-    atomic_store(&v->wanted, 1);
-    atomic_thread_fence(memory_order_seq_cst);
+    __atomic_store_n(&page->wanted, 1, __ATOMIC_SEQ_CST);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     return !nicbarrier_datagram_look(net);
 }
 
 void nicbarrier_datagram_fail(nicbarrier_net_t *net)
 {
-    nicbarrier_datagram_set_failed(net);
+    const nicbarrier_rule_t *r = nicbarrier_net_state(net);
+    atomic_store_explicit(&net->failed, true, memory_order_release);
+    if (!r->failed) {
+        /* Every member waits in some step, so this exists. */
+        const uint32_t k = (uint32_t)__builtin_ctzll(r->waits);
+        nicbarrier_steps_take(net, k, r->received[k] | NICBARRIER_WORD_FAILED);
+    }
     nicbarrier_datagram_follow(net, onic_now_nsec());
 }
 
@@ -178,7 +158,7 @@ static void see_to(nicbarrier_net_t *net, uint64_t now)
     if (!net->gone && net->events.begun != NULL)
         nicbarrier_datagram.awaiting |=
             net->events.begun(net->events.arg) > nicbarrier_net_state(net)->entered;
-    if (nicbarrier_net_view(net) != NULL)
+    if (nicbarrier_net_page(net) != NULL)
         nicbarrier_datagram_follow(net, now);
 }
 

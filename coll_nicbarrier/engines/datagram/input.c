@@ -30,19 +30,18 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p)
     if (!nicbarrier_nacks_answer(nicbarrier_net_state(net), p->at, p->epoch))
         return;
     net->to[p->at]->refused = 0;
-    nicbarrier_count(&nicbarrier_datagram_counters.retransmits);
+    nicbarrier_count(&nicbarrier_datagram_counters.retransmits, 1);
     nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, p->at,
                              nicbarrier_rule_word(nicbarrier_net_state(net), p->at));
 }
 
-/** An EPOCH or REPEAT packet. A stepper that advances by itself may have taken in its word already.
- */
+/** An EPOCH or REPEAT packet. The kernel may have taken in its word already. */
 static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p)
 {
     const nicbarrier_word_t verdict =
         nicbarrier_rule_judge(nicbarrier_net_state(net), p->at, p->epoch);
     if (verdict == NICBARRIER_WORD_WRONG) {
-        nicbarrier_count(&nicbarrier_datagram_counters.refused);
+        nicbarrier_count(&nicbarrier_datagram_counters.refused, 1);
         return 0;
     }
     net->from[p->at]->refused = 0;
@@ -50,7 +49,7 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p)
         nicbarrier_steps_take(net, p->at, p->epoch);
         nicbarrier_nacks_received(&net->nacks, p->at);
     }
-    if (verdict == NICBARRIER_WORD_OLD && nicbarrier_net_view(net) == NULL)
+    if (verdict == NICBARRIER_WORD_OLD && nicbarrier_net_page(net) == NULL)
         return 0;
     nicbarrier_datagram_follow(net, onic_now_nsec());
     return 1;
@@ -60,7 +59,7 @@ static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p)
 {
     const bool nack = p->kind == NICBARRIER_PACKET_NACK;
     if (!fits(net, p, nack)) {
-        nicbarrier_count(&nicbarrier_datagram_counters.refused);
+        nicbarrier_count(&nicbarrier_datagram_counters.refused, 1);
         return 0;
     }
     /* A packet that comes before connect is dropped: it will be asked for again. */
@@ -86,7 +85,7 @@ static void answer_for_freed(const nicbarrier_packet_t *p, nicbarrier_address_t 
                                        .cookie = p->back,
                                        .key = p->key,
                                        .epoch = p->epoch};
-    nicbarrier_count(&nicbarrier_datagram_counters.retransmits);
+    nicbarrier_count(&nicbarrier_datagram_counters.retransmits, 1);
     nicbarrier_datagram_post(from, reply);
 }
 
@@ -95,7 +94,7 @@ static int take(const unsigned char *bytes, size_t len, nicbarrier_address_t fro
     nicbarrier_packet_t p;
     if (nicbarrier_packet_decode(bytes, len, &p) != NULL ||
         p.cookie != nicbarrier_datagram.cookie) {
-        nicbarrier_count(&nicbarrier_datagram_counters.refused);
+        nicbarrier_count(&nicbarrier_datagram_counters.refused, 1);
         return 0;
     }
     /* This is for the program in the kernel (bpf/state.h), which is not there. */
@@ -115,12 +114,12 @@ static void expire(nicbarrier_net_t *net, uint64_t now)
 {
     if (!net->connected)
         return;
-    /* What a stepper has taken in by itself came earlier. */
+    /* What the kernel has taken in by itself came earlier. */
     nicbarrier_datagram_catch_up(net, now);
     const uint64_t nacks = nicbarrier_nacks_expire(&net->nacks, &net->rule, now);
     for (uint32_t k = 0; nacks >> k != 0; k++) {
         if (nacks >> k & 1) {
-            nicbarrier_count(&nicbarrier_datagram_counters.nacks);
+            nicbarrier_count(&nicbarrier_datagram_counters.nacks, 1);
             nicbarrier_datagram_send(net, NICBARRIER_PACKET_NACK, k, net->rule.received[k] + 1);
         }
     }

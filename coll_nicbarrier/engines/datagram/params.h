@@ -28,17 +28,16 @@ typedef struct nicbarrier_datagram_counters {
     _Atomic uint64_t refused;     /**< packets received that were malformed or not from a partner */
     _Atomic uint64_t completed;   /**< barriers; several completed at once count as one */
     _Atomic uint64_t thread_completed;  /**< of these, completed by the helper thread */
-    _Atomic uint64_t stepper_taken;     /**< words that a stepper has taken in by itself */
+    _Atomic uint64_t stepper_taken;     /**< words that the kernel has taken in by itself */
     _Atomic uint64_t stepper_fallbacks; /**< groups that the process took over */
 } nicbarrier_datagram_counters_t;
 
 extern nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
 extern const nicbarrier_counter_t nicbarrier_datagram_counter_table[];
 
-/** Adds one. With the lock held no other thread counts: cheaper than an atomic add.
- */
-static inline void nicbarrier_count(_Atomic uint64_t *counter)
+/** With the lock held no other thread counts: cheaper than an atomic add. */
+static inline void nicbarrier_count(_Atomic uint64_t *counter, uint64_t n)
 {
-    const uint64_t n = atomic_load_explicit(counter, memory_order_relaxed);
-    atomic_store_explicit(counter, n + 1, memory_order_relaxed);
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+                          memory_order_relaxed);
 }

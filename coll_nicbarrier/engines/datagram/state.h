@@ -17,12 +17,16 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "coll_nicbarrier/engines/datagram/bpf/client.h"
 #include "coll_nicbarrier/engines/datagram/params.h"
 #include "coll_nicbarrier/engines/datagram/stepper.h"
 #include "coll_nicbarrier/engines/datagram/udp.h"
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/epoch/nack.h"
+#include "coll_nicbarrier/schedule/schedule.h"
 #include "common/support/clock.h"
+
+_Static_assert(NICBARRIER_STEPS_MAX == NICBARRIER_RULE_STEPS, "a schedule fits the rule");
 
 /* ---- state: send.c --------------------------------------------------------------------------- */
 
@@ -38,18 +42,18 @@ typedef struct nicbarrier_partner {
 } nicbarrier_partner_t;
 
 struct nicbarrier_net {
-    nicbarrier_net_t *next; /**< in the table */
+    nicbarrier_net_t *next;
     nicbarrier_group_t group;
     nicbarrier_net_events_t events;
     bool connected;
     bool gone;                  /**< disconnected, but others may still need answers */
     _Atomic uint64_t completed; /**< as reported to events.complete */
     atomic_bool failed;         /**< likewise */
-    nicbarrier_rule_t rule;     /**< the state; with a stepper, as last read */
+    nicbarrier_rule_t rule;     /**< the state; with a page, as last read */
     const nicbarrier_stepper_t *stepper;
-    nicbarrier_offload_t *offload;     /**< stays when stopped: others may still read its view */
-    _Atomic(nicbarrier_view_t *) view; /**< the stepper's; NULL: this process takes the steps */
-    uint64_t taken;                    /**< the stepper's words counted so far */
+    void *offload; /**< what the stepper has of it; stays when stopped: others may read the page */
+    _Atomic(nicbarrier_bpf_page_t *) page; /**< NULL: this process takes the steps */
+    uint64_t taken;                        /**< words that the kernel has taken, counted so far */
     nicbarrier_nacks_t nacks;
     int nsteps;
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
@@ -59,11 +63,7 @@ struct nicbarrier_net {
     nicbarrier_partner_t *from[NICBARRIER_STEPS_MAX]; /**< likewise */
 };
 
-/** Hash lists of groups in the table. */
-#define NICBARRIER_DATAGRAM_LISTS 64
-
 typedef struct nicbarrier_datagram {
-    bool open;
     int schedule; /**< nicbarrier_schedule_kind_t */
     nicbarrier_timing_t timing;
     uint32_t cookie;           /**< must be in packets to this process */
@@ -71,9 +71,8 @@ typedef struct nicbarrier_datagram {
     atomic_bool locked;        /**< the lock */
     _Atomic uint64_t ticks;    /**< grows with calls of MPI threads */
     _Atomic uint64_t deadline; /**< of the first NACK that may become due */
-    nicbarrier_net_t *list[NICBARRIER_DATAGRAM_LISTS];
+    nicbarrier_net_t *first;   /**< of all groups: few, so that a packet's is soon found */
     /* the helper thread */
-    bool has_thread;
     pthread_t thread;
     int wake_fd;
     atomic_bool stop;
@@ -107,36 +106,37 @@ void nicbarrier_datagram_post(nicbarrier_address_t to, nicbarrier_packet_t packe
 void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,
                               uint64_t word);
 
-/* ---- steps.c --------------------------------------------------------------------------------- */
+/* ---- steps.c ----------------------------------------------------------------------------------
+ */
 
-/** The stepper's view, or NULL. Any thread. */
-static inline nicbarrier_view_t *nicbarrier_net_view(const nicbarrier_net_t *net)
+/** The page of a group whose steps the kernel takes, or NULL. Any thread. */
+static inline nicbarrier_bpf_page_t *nicbarrier_net_page(const nicbarrier_net_t *net)
 {
-    return atomic_load_explicit(&net->view, memory_order_acquire);
+    return atomic_load_explicit(&net->page, memory_order_acquire);
 }
 
-/** The state of a connected group. Notes which words the stepper has taken in by itself. */
+/** Gives the group its initial state and a stepper; false and the reason if none that the user
+ * wants can have it. Without the lock, for a group that is not connected: it may wait for seconds.
+ */
+bool nicbarrier_steps_begin(nicbarrier_net_t *net, nicbarrier_reason_t *why);
+/** Shows a program in the kernel the packet of each step. For the receiver it is a repetition that
+ *  is late. */
+void nicbarrier_steps_teach(nicbarrier_net_t *net);
+/** The state of a connected group. Notes which words the kernel has taken in by itself. */
 const nicbarrier_rule_t *nicbarrier_net_state(nicbarrier_net_t *net);
-
-/** Gives the group a stepper; false and the reason if none that the user wants can have it. Without
- *  the lock, for a group that is not connected: it may wait for seconds. */
-bool nicbarrier_steps_install(nicbarrier_net_t *net, nicbarrier_reason_t *why);
-/** As in stepper.h. Where the stepper can no longer do it, this process takes the steps over. */
+/** Enters all epochs up to this one; takes in a word that is new for step k. What becomes due is
+ *  sent. If the kernel can no longer do it, this process takes the steps over. */
 void nicbarrier_steps_enter(nicbarrier_net_t *net, uint64_t epoch);
 void nicbarrier_steps_take(nicbarrier_net_t *net, uint32_t k, uint64_t word);
-void nicbarrier_steps_remove(nicbarrier_net_t *net);
 
 /* ---- groups: group.c ------------------------------------------------------------------------- */
 
-/** Adds the group to the table. */
 void nicbarrier_datagram_add(nicbarrier_net_t *net);
 /** The group of that key, or NULL. */
 nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key);
 /** Calls a function for every group; the function may free the group. */
 void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t what);
-/** True if the group has nothing more to send except answers. */
-bool nicbarrier_datagram_is_over(nicbarrier_net_t *net);
-/** Removes the group from the table and frees it. */
+/** Removes the group and frees it. */
 void nicbarrier_datagram_free(nicbarrier_net_t *net);
 /** The communicator is gone: frees the group now, or when it is over. A failed group stays, so that
  *  NACKs are answered with the failure; NACKs for an unknown group are answered as input.c says. */
@@ -146,17 +146,15 @@ void nicbarrier_datagram_leave(nicbarrier_net_t *net);
  */
 bool nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
 /** Enters in all groups the epochs that members behind this one have entered (events.entered), and
- *  follows steppers that advance by themselves. Notes whether members are awaited. */
+ *  follows those whose steps the kernel takes. Notes whether members are awaited. */
 void nicbarrier_datagram_see_to_all(void);
-/** The connected group has failed: its members are notified. Follow must come after it. */
-void nicbarrier_datagram_set_failed(nicbarrier_net_t *net);
-/** Fails the group, and then follows. */
+/** The connected group has failed: its members are notified. It may be freed afterwards. */
 void nicbarrier_datagram_fail(nicbarrier_net_t *net);
-/** Sets timers and reports completion after the stepper has advanced. */
+/** Sets timers and reports completion after the state has advanced. */
 void nicbarrier_datagram_catch_up(nicbarrier_net_t *net, uint64_t now);
 /** The same; the group may be freed afterwards. */
 void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now);
-/** True if the stepper has completed something by itself; then the engine catches up. */
+/** True if the kernel has completed something by itself; then the engine catches up. */
 bool nicbarrier_datagram_look(nicbarrier_net_t *net);
 /** A thread is about to sleep on the sockets until something is complete. False if something is. */
 bool nicbarrier_datagram_want(nicbarrier_net_t *net);
@@ -173,9 +171,9 @@ void nicbarrier_datagram_sleep(int more, uint64_t until);
 
 /* ---- thread.c; MPI threads ------------------------------------------------------------------- */
 
-/** Starts the thread if it is not running. @return 0, or an errno */
+/** Starts the thread. @return 0, or an errno */
 int nicbarrier_datagram_start_thread(void);
-/** Joins it, if there is one. */
+/** Joins it. */
 void nicbarrier_datagram_stop_thread(void);
 
 /* ---- connect.c: functions of the engine, see engine.h ---------------------------------------- */

@@ -2,14 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The stepper in the kernel, used where nicbarrier-bpf is loaded; see stepper.h and
- *  bpf/state.h.
+/** @file The stepper in the kernel, where nicbarrier-bpf is loaded; see stepper.h and bpf/state.h.
  */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,13 +15,6 @@
 
 #include "coll_nicbarrier/engines/datagram/bpf/client.h"
 #include "coll_nicbarrier/engines/datagram/state.h"
-
-_Static_assert(offsetof(nicbarrier_bpf_page_t, word) == offsetof(nicbarrier_view_t, word) &&
-                   offsetof(nicbarrier_bpf_page_t, taken) == offsetof(nicbarrier_view_t, taken) &&
-                   offsetof(nicbarrier_bpf_page_t, wanted) == offsetof(nicbarrier_view_t, wanted),
-               "a page begins with a view");
-
-/* ---- the way to a partner -------------------------------------------------------------------- */
 
 /** The address from which the kernel sends there; 0 and errno if there is no route. */
 static uint32_t source_of(nicbarrier_address_t to)
@@ -40,11 +31,12 @@ static uint32_t source_of(nicbarrier_address_t to)
     return found ? a.sin_addr.s_addr : 0;
 }
 
-/** Finds the interface by which the kernel sends there. 0, or -1 and the reason. */
-static int find_interface(nicbarrier_address_t to, char name[IF_NAMESIZE], nicbarrier_reason_t *why)
+/** Finds the interface by which the kernel sends to all partners. 0, or -1 and the reason. */
+static int find_interface(const nicbarrier_net_t *net, char name[IF_NAMESIZE],
+                          nicbarrier_reason_t *why)
 {
     struct ifaddrs *all;
-    const uint32_t mine = source_of(to);
+    const uint32_t mine = source_of(net->partner[0].at);
     if (mine == 0 || getifaddrs(&all) != 0)
         return nicbarrier_reason(why, "a partner cannot be reached: %s", strerror(errno));
     name[0] = '\0';
@@ -54,10 +46,11 @@ static int find_interface(nicbarrier_address_t to, char name[IF_NAMESIZE], nicba
             (void)snprintf(name, IF_NAMESIZE, "%s", i->ifa_name);
     }
     freeifaddrs(all);
+    for (int i = 1; i < net->npartners; i++)
+        if (source_of(net->partner[i].at) != mine)
+            return nicbarrier_reason(why, "not all partners are reached from one address");
     return 0;
 }
-
-/* ---- groups ---------------------------------------------------------------------------------- */
 
 /** Who sends the word of step k, as it stands in the packet. */
 static uint64_t name_of(const nicbarrier_step_t *s, uint32_t k)
@@ -71,58 +64,32 @@ static uint64_t name_of(const nicbarrier_step_t *s, uint32_t k)
     return name;
 }
 
-static int fill(nicbarrier_bpf_client_t *c, const nicbarrier_net_t *net, nicbarrier_reason_t *why)
-{
-    nicbarrier_bpf_request_t *r = &c->request;
-    r->id = (nicbarrier_bpf_id_t){.key = net->group.key, .cookie = nicbarrier_datagram.cookie};
-    r->nsteps = net->rule.nsteps;
-    r->sends = net->rule.sends;
-    r->waits = net->rule.waits;
-    r->drop = (uint32_t)nicbarrier_datagram_config.drop;
-    for (uint32_t k = 0; k < r->nsteps; k++)
-        if (net->from[k] != NULL)
-            r->named[k] = name_of(&net->step[k], k);
-    c->by = net->partner[0].at;
-    if (find_interface(c->by, c->interface, why) != 0)
-        return -1;
-    for (int i = 1; i < net->npartners; i++) {
-        char name[IF_NAMESIZE];
-        if (find_interface(net->partner[i].at, name, why) != 0)
-            return -1;
-        if (strcmp(name, c->interface) != 0)
-            return nicbarrier_reason(why, "not all partners are reached by one interface");
-    }
-    return 0;
-}
-
 static bool bpf_install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
+    const nicbarrier_bpf_id_t id = {.key = net->group.key, .cookie = nicbarrier_datagram.cookie};
+    nicbarrier_bpf_page_t first = {.rule = net->rule,
+                                   .drop = (uint64_t)nicbarrier_datagram_config.drop};
+    char interface[IF_NAMESIZE];
     nicbarrier_bpf_client_t *c = calloc(1, sizeof(*c));
     if (c == NULL) {
         nicbarrier_reason(why, "memory is exhausted");
         return false;
     }
-    if (fill(c, net, why) != 0 || nicbarrier_bpf_client_install(c, why) != 0) {
+    for (uint32_t k = 0; k < net->rule.nsteps; k++)
+        if (net->from[k] != NULL)
+            first.named[k] = name_of(&net->step[k], k);
+    if (find_interface(net, interface, why) != 0 ||
+        nicbarrier_bpf_client_install(c, &id, &first, interface, net->partner[0].at, why) != 0) {
         free(c);
         return false;
     }
     net->offload = c;
-    atomic_store_explicit(&net->view, (nicbarrier_view_t *)(void *)c->page, memory_order_release);
+    atomic_store_explicit(&net->page, c->page, memory_order_release);
     return true;
-}
-
-/** Shows the program the packet of each step. For the receiver it is a repetition that is late. */
-static void teach(nicbarrier_net_t *net)
-{
-    for (uint32_t k = 0; k < net->rule.nsteps && !net->offload->taught; k++)
-        if (net->to[k] != NULL)
-            nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, k, 0);
-    net->offload->taught = true;
 }
 
 static bool bpf_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
-    teach(net);
     return nicbarrier_bpf_client_enter(net->offload, epoch);
 }
 

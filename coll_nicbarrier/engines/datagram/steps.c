@@ -13,31 +13,32 @@ static bool is_wanted(const char *stepper)
     return name == NULL || strcmp(name, "auto") == 0 || strcmp(name, stepper) == 0;
 }
 
-bool nicbarrier_steps_install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
+bool nicbarrier_steps_begin(nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
     uint64_t sends, waits;
     nicbarrier_schedule_bits(net->step, net->nsteps, &sends, &waits);
     nicbarrier_rule_init(&net->rule, (uint32_t)net->nsteps, sends, waits);
-    nicbarrier_reason(why, "this build has no stepper of that name");
     for (int i = 0; nicbarrier_steppers[i] != NULL; i++) {
         net->stepper = nicbarrier_steppers[i];
         if (is_wanted(net->stepper->name) && net->stepper->install(net, why))
             return true;
     }
-    net->stepper = NULL;
     return false;
 }
 
-void nicbarrier_steps_remove(nicbarrier_net_t *net)
+void nicbarrier_steps_teach(nicbarrier_net_t *net)
 {
-    if (net->offload != NULL)
-        net->stepper->remove(net);
+    if (nicbarrier_net_page(net) == NULL)
+        return;
+    for (uint32_t k = 0; k < net->rule.nsteps; k++)
+        if (net->to[k] != NULL)
+            nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, k, 0);
 }
 
 const nicbarrier_rule_t *nicbarrier_net_state(nicbarrier_net_t *net)
 {
     uint64_t before[NICBARRIER_RULE_STEPS];
-    if (nicbarrier_net_view(net) == NULL)
+    if (nicbarrier_net_page(net) == NULL)
         return &net->rule;
     memcpy(before, net->rule.received, sizeof(before));
     net->stepper->snapshot(net);
@@ -50,22 +51,19 @@ const nicbarrier_rule_t *nicbarrier_net_state(nicbarrier_net_t *net)
     return &net->rule;
 }
 
-/* ---- steps ----------------------------------------------------------------------------------- */
-
-/** From now on the process takes the steps. What net->stepper has stays until the group is freed,
- *  since other threads may still read the view. */
+/** From now on the process takes the steps. The page stays until the group is freed, since other
+ *  threads may still read it. */
 static void fall_back(nicbarrier_net_t *net)
 {
     net->stepper->stop(net);
     (void)nicbarrier_net_state(net);
-    atomic_store_explicit(&net->view, NULL, memory_order_release);
-    nicbarrier_count(&nicbarrier_datagram_counters.stepper_fallbacks);
-    (void)nicbarrier_stepper_host.enter(net, net->rule.entered);
+    atomic_store_explicit(&net->page, NULL, memory_order_release);
+    nicbarrier_count(&nicbarrier_datagram_counters.stepper_fallbacks, 1);
 }
 
 static const nicbarrier_stepper_t *row(const nicbarrier_net_t *net)
 {
-    return nicbarrier_net_view(net) != NULL ? net->stepper : &nicbarrier_stepper_host;
+    return nicbarrier_net_page(net) != NULL ? net->stepper : &nicbarrier_stepper_host;
 }
 
 void nicbarrier_steps_enter(nicbarrier_net_t *net, uint64_t epoch)

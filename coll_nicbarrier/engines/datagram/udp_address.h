@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "coll_nicbarrier/engines/datagram/wire/address.h"
+#include "coll_nicbarrier/engines/datagram/wire/packet.h"
 
 /** An address and the network that it is in. Both in network byte order. */
 typedef struct nicbarrier_ip {

@@ -57,43 +57,49 @@ static bool is_heard(const nicbarrier_bpf_client_t *c)
     return false;
 }
 
-/** Has the service install the group, and maps its page. */
-static int get_page(nicbarrier_bpf_client_t *c, nicbarrier_reason_t *why)
+/** Has the service install the group, and maps and fills its page. */
+static int get_page(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_id_t *id,
+                    const nicbarrier_bpf_page_t *first, nicbarrier_reason_t *why)
 {
-    nicbarrier_bpf_reply_t reply = {.text = ""};
-    int fd = -1;
-    const int error = nicbarrier_bpf_ask(c->service, &c->request, &reply, &fd);
-    if (error != 0)
+    nicbarrier_bpf_reply_t reply;
+    const int fd = nicbarrier_bpf_ask(c->service, id, &reply);
+    if (fd < 0)
         return nicbarrier_reason(why, "%s",
-                                 error == EAGAIN ? "the service of nicbarrier-bpf does not answer"
+                                 errno == EAGAIN ? "the service of nicbarrier-bpf does not answer"
                                  : reply.text[0] != '\0' ? reply.text
-                                                         : strerror(error));
+                                                         : strerror(errno));
     void *at = mmap(NULL, sizeof(*c->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (at == MAP_FAILED)
         return nicbarrier_reason(why, "its page cannot be mapped");
     c->page = at;
-    return is_heard(c) ? 0
-                       : nicbarrier_reason(why, "no packet leaves %s for a partner", c->interface);
+    *c->page = *first;
+    __atomic_store_n(&c->page->key, id->key, __ATOMIC_SEQ_CST);
+    return 0;
 }
 
-int nicbarrier_bpf_client_install(nicbarrier_bpf_client_t *c, nicbarrier_reason_t *why)
+int nicbarrier_bpf_client_install(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_id_t *id,
+                                  const nicbarrier_bpf_page_t *first, const char *interface,
+                                  nicbarrier_address_t by, nicbarrier_reason_t *why)
 {
     const nicbarrier_packet_t p = {
-        .kind = NICBARRIER_PACKET_WAKE, .cookie = c->request.id.cookie, .key = c->request.id.key};
+        .kind = NICBARRIER_PACKET_WAKE, .cookie = id->cookie, .key = id->key};
     nicbarrier_packet_encode(&p, c->wake);
     c->page = NULL;
     c->bell = -1;
-    c->service = nicbarrier_bpf_local_connect(c->interface);
+    c->service = nicbarrier_bpf_local_connect(interface);
     if (c->service < 0 && errno == ECONNREFUSED)
-        nicbarrier_reason(why, "nicbarrier-bpf is not loaded on %s", c->interface);
+        nicbarrier_reason(why, "nicbarrier-bpf is not loaded on %s", interface);
     else if (c->service < 0)
-        nicbarrier_reason(why, "the service of nicbarrier-bpf on %s cannot be asked: %s",
-                          c->interface, strerror(errno));
-    else if ((c->bell = open_bell(c->by)) < 0)
+        nicbarrier_reason(why, "the service of nicbarrier-bpf on %s cannot be asked: %s", interface,
+                          strerror(errno));
+    else if ((c->bell = open_bell(by)) < 0)
         nicbarrier_reason(why, "no socket for entering: %s", strerror(errno));
-    else if (get_page(c, why) == 0)
-        return 0;
+    else if (get_page(c, id, first, why) == 0) {
+        if (is_heard(c))
+            return 0;
+        nicbarrier_reason(why, "no packet leaves %s for a partner", interface);
+    }
     nicbarrier_bpf_client_close(c);
     return -1;
 }
@@ -128,27 +134,21 @@ void nicbarrier_bpf_client_close(nicbarrier_bpf_client_t *c)
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-/** Raises the word to at least this value. */
-static void raise_to(uint64_t *word, uint64_t value)
-{
-    if (*word < value)
-        __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
-}
-
 bool nicbarrier_bpf_client_enter(nicbarrier_bpf_client_t *c, uint64_t epoch)
 {
-    raise_to(&c->page->enter, epoch);
+    __atomic_store_n(&c->page->enter, epoch, __ATOMIC_SEQ_CST);
     ring(c);
-    return __atomic_load_n(&c->page->entered, __ATOMIC_ACQUIRE) >= epoch;
+    return __atomic_load_n(&c->page->rule.entered, __ATOMIC_ACQUIRE) >= epoch;
 }
 
 bool nicbarrier_bpf_client_take(nicbarrier_bpf_client_t *c, uint32_t k, uint64_t word)
 {
-    const uint64_t epoch = word & ~NICBARRIER_WORD_FAILED;
+    const uint64_t epoch = word & ~NICBARRIER_WORD_FAILED, before = c->page->take[k];
+    const uint64_t last = before & ~NICBARRIER_WORD_FAILED;
     nicbarrier_rule_t rule;
-    raise_to(&c->page->take[k], epoch);
-    raise_to(&c->page->takes, 1);
-    raise_to(&c->page->fail, word >> 63);
+    __atomic_store_n(&c->page->take[k],
+                     (epoch > last ? epoch : last) | ((word | before) & NICBARRIER_WORD_FAILED),
+                     __ATOMIC_SEQ_CST);
     ring(c);
     nicbarrier_bpf_client_snapshot(c, &rule);
     return rule.received[k] >= epoch && (rule.failed || word < NICBARRIER_WORD_FAILED);

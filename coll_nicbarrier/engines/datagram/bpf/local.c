@@ -13,28 +13,35 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/** The name of the service's socket: this followed by the interface's name, in the abstract
+ *  namespace, which belongs to the network namespace. */
+#define SOCKET "ompi-nic/nicbarrier-bpf/"
+
 /** Seconds that a process waits for an answer of the service. */
 #define PATIENCE_SEC 5
 
-/** The socket's name, in the abstract namespace: it begins with a zero byte. */
+/** The socket's name, in the abstract namespace: it begins with a zero byte. The interface is one
+ *  that there is, so its name is short. */
 static socklen_t name_of(const char *interface, struct sockaddr_un *a)
 {
     memset(a, 0, sizeof(*a));
     a->sun_family = AF_UNIX;
-    const int n = snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1, "%s%s", NICBARRIER_BPF_SOCKET,
-                           interface);
+    const int n = snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1, SOCKET "%s", interface);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-int nicbarrier_bpf_local_bind(int fd, const char *interface)
+int nicbarrier_bpf_local_bind(const char *interface)
 {
     struct sockaddr_un a;
     const socklen_t len = name_of(interface, &a);
-    if (len > sizeof(a)) {
-        errno = ENAMETOOLONG;
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)&a, len) != 0) {
+        const int error = errno;
+        close(fd);
+        errno = error;
         return -1;
     }
-    return bind(fd, (const struct sockaddr *)&a, len);
+    return fd;
 }
 
 int nicbarrier_bpf_local_connect(const char *interface)
@@ -44,7 +51,7 @@ int nicbarrier_bpf_local_connect(const char *interface)
     struct ucred user;
     socklen_t size = sizeof(user);
     const socklen_t len = name_of(interface, &a);
-    const int fd = len > sizeof(a) ? -1 : socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
@@ -107,24 +114,30 @@ ssize_t nicbarrier_bpf_local_receive(int fd, void *bytes, size_t size, int *desc
     return m.msg_flags & MSG_TRUNC ? 1 : n;
 }
 
-int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_reply_t *reply,
-                       int *page)
+int nicbarrier_bpf_ask(int service, const nicbarrier_bpf_id_t *id, nicbarrier_bpf_reply_t *reply)
 {
-    *page = -1;
+    const nicbarrier_bpf_request_t r = {.version = NICBARRIER_BPF_VERSION, .id = *id};
+    int page = -1;
     reply->text[0] = '\0';
-    r->version = NICBARRIER_BPF_VERSION;
     /* A client that is turned away gets its reply before it asks, and then finds the connection
      * closed, which the kernel may report first. */
-    if (nicbarrier_bpf_local_send(service, r, sizeof(*r), -1) != 0 && errno != EPIPE &&
+    if (nicbarrier_bpf_local_send(service, &r, sizeof(r), -1) != 0 && errno != EPIPE &&
         errno != ECONNRESET)
-        return errno;
-    ssize_t n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), page);
+        return -1;
+    ssize_t n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), &page);
     if (n < 0 && errno == ECONNRESET)
-        n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), page);
+        n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), &page);
+    int error = n < 0 ? errno : EPROTO;
     if (n != sizeof(*reply) || reply->version != NICBARRIER_BPF_VERSION) {
         reply->text[0] = '\0';
-        return n < 0 ? errno : EPROTO;
+    } else {
+        reply->text[sizeof(reply->text) - 1] = '\0';
+        if (reply->error == 0 && page >= 0)
+            return page;
+        error = reply->error != 0 ? (int)reply->error : error;
     }
-    reply->text[sizeof(reply->text) - 1] = '\0';
-    return (int)reply->error;
+    if (page >= 0)
+        close(page);
+    errno = error;
+    return -1;
 }

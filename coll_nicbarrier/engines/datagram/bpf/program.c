@@ -43,13 +43,19 @@ const char terms[] SEC("license") = "Dual BSD/GPL";
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-/** See state.h. */
-struct group {
-    struct bpf_spin_lock lock;
-    NICBARRIER_BPF_GROUP_FIELDS
+/** A packet that is complete except for the word of its step. */
+struct packet {
+    uint32_t sum; /**< the UDP checksum without the word: a sum of 16-bit numbers in this machine's
+                     byte order, not folded */
+    uint32_t known;    /**< 0: none has been learned yet */
+    uint8_t bytes[88]; /**< with checksum and word 0 */
 };
 
-_Static_assert(sizeof(struct group) == sizeof(nicbarrier_bpf_group_t), "both see the same");
+struct group {
+    struct bpf_spin_lock lock;
+    uint64_t due; /**< bit k: the message of step k is to be sent */
+    struct packet packet[NICBARRIER_RULE_STEPS];
+};
 
 struct page {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -82,7 +88,7 @@ struct message {
     nicbarrier_bpf_id_t id; /**< of the receiver's group */
     uint64_t named;
     uint64_t word;
-    uint32_t kind, at, from_at, back, port;
+    uint32_t kind, at, from_at, back;
 };
 
 /** True if all headers have the right kind and size. */
@@ -121,15 +127,13 @@ INLINE bool read_message(struct __sk_buff *skb, struct message *m)
     m->at = p[NICBARRIER_PACKET_STEP_AT];
     m->from_at = p[NICBARRIER_PACKET_FROM_AT];
     m->back = bpf_ntohl(*(const uint32_t *)(p + NICBARRIER_PACKET_BACK_AT));
-    m->port = *(const uint16_t *)(p - 6);
     return true;
 }
 
 /** True if the group waits for a word from that sender. The rule judges the word itself. */
-INLINE bool fits(const struct group *g, const struct message *m)
+INLINE bool fits(const nicbarrier_bpf_page_t *page, const struct message *m)
 {
-    const uint32_t k = m->at;
-    return k < NICBARRIER_RULE_STEPS && g->named[k] == m->named && g->port == m->port;
+    return m->at < NICBARRIER_RULE_STEPS && page->named[m->at] == m->named;
 }
 
 INLINE nicbarrier_bpf_page_t *page_of(const nicbarrier_bpf_id_t *id)
@@ -156,7 +160,6 @@ INLINE bool finish(nicbarrier_bpf_page_t *page)
     const nicbarrier_rule_t *r = &page->rule;
     const uint64_t word = r->completed | (r->failed ? NICBARRIER_WORD_FAILED : 0);
     const bool more = page->word != word;
-    page->entered = r->entered;
     page->word = word;
     mark(page);
     return more;
@@ -186,18 +189,15 @@ INLINE void obey(struct group *g, nicbarrier_bpf_page_t *page)
     nicbarrier_rule_t *r = &page->rule;
     mark(page);
     nicbarrier_rule_enter(r, page->enter);
-    if (page->fail != 0)
-        nicbarrier_rule_fail(r);
-    if (page->takes != 0)
-        for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS; k++)
-            (void)nicbarrier_rule_receive(r, k, page->take[k]);
+    for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS && k < r->nsteps; k++)
+        (void)nicbarrier_rule_receive(r, k, page->take[k]);
     g->due |= nicbarrier_rule_advance(r);
     (void)finish(page);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-#define BYTES sizeof(((nicbarrier_bpf_packet_t *)0)->bytes)
+#define BYTES sizeof(((struct packet *)0)->bytes)
 
 /** Where things are in a packet. */
 enum {
@@ -227,9 +227,9 @@ INLINE bool prepare(const struct group *g, const nicbarrier_bpf_page_t *page, ui
                     struct outgoing *out)
 {
     if (k >= NICBARRIER_RULE_STEPS || g->packet[k].known == 0 ||
-        (g->drop != 0 && bpf_get_prandom_u32() % 1000 < g->drop))
+        (page->drop != 0 && bpf_get_prandom_u32() % 1000 < page->drop))
         return false;
-    const nicbarrier_bpf_packet_t *p = &g->packet[k];
+    const struct packet *p = &g->packet[k];
     const uint64_t word = bpf_cpu_to_be64(nicbarrier_rule_word(&page->rule, k));
     __builtin_memcpy(out->bytes, p->bytes, BYTES);
     *(uint16_t *)(out->bytes + CHECKSUM_AT) =
@@ -267,7 +267,6 @@ INLINE void learn(struct __sk_buff *skb, struct group *g, uint32_t k)
     __builtin_memcpy(g->packet[k].bytes, out.bytes, BYTES);
     g->packet[k].sum = sum;
     g->packet[k].known = 1;
-    g->port = *(const uint16_t *)(out.bytes + UDP_AT);
     bpf_spin_unlock(&g->lock);
 }
 
@@ -300,7 +299,7 @@ int nicbarrier_in(struct __sk_buff *skb)
         return TC_ACT_UNSPEC;
     struct group *g = bpf_map_lookup_elem(&groups, &m.id);
     nicbarrier_bpf_page_t *page = g == NULL ? NULL : page_of(&m.id);
-    if (g == NULL || page == NULL || !fits(g, &m))
+    if (g == NULL || page == NULL || !fits(page, &m))
         return TC_ACT_UNSPEC;
     bpf_spin_lock(&g->lock);
     const bool up = take(g, page, &m);

@@ -10,21 +10,17 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
-#include "coll_nicbarrier/engines/datagram/bpf/request.h"
 
 /** Most connections. */
 #define CONNECTIONS 4096
 /** Milliseconds after which it is looked whether the interface is still there. */
 #define LOOK_MSEC 500
-/** Connections that may wait to be accepted. */
-#define BACKLOG 128
 /** Microseconds after which a blocking call within a round is interrupted. */
 #define HURRY_USEC 20000
 
@@ -37,10 +33,9 @@ typedef struct client {
 } client_t;
 
 static struct {
-    nicbarrier_bpf_kernel_t *kernel;
     int listening, interface;
     const nicbarrier_bpf_rules_t *rules;
-    client_t *client[CONNECTIONS];
+    client_t client[CONNECTIONS];
     int n;
     bool quit;
 } service;
@@ -71,31 +66,28 @@ static unsigned count_of(uid_t user)
 {
     unsigned n = 0;
     for (int i = 0; i < service.n; i++)
-        n += service.client[i]->user.uid == user;
+        n += service.client[i].user.uid == user;
     return n;
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static int install(client_t *c, const nicbarrier_bpf_request_t *r)
+/** @return 0, or an errno */
+static int install(client_t *c, const nicbarrier_bpf_request_t *r, size_t len)
 {
-    static nicbarrier_bpf_plan_t plan;
+    if (len != sizeof(*r) || r->version != NICBARRIER_BPF_VERSION)
+        return EPROTO;
     if (c->page >= 0)
-        return EINVAL;
-    memset(&plan, 0, sizeof(plan));
-    plan.id = r->id;
-    plan.group.drop = r->drop;
-    memcpy(plan.group.named, r->named, sizeof(plan.group.named));
-    nicbarrier_rule_init(&plan.rule, r->nsteps, r->sends, r->waits);
+        return EEXIST;
     c->id = r->id;
-    c->page = nicbarrier_bpf_install(service.kernel, &plan);
+    c->page = nicbarrier_bpf_install(&c->id);
     return c->page < 0 ? errno : 0;
 }
 
 static void remove_group(client_t *c)
 {
     if (c->page >= 0) {
-        nicbarrier_bpf_remove(service.kernel, &c->id);
+        nicbarrier_bpf_remove(&c->id);
         close(c->page);
     }
     c->page = -1;
@@ -114,6 +106,8 @@ static const char *text_of(int error)
         return "the kernel has no room for more groups";
     case EEXIST:
         return "there is such a group";
+    case EPROTO:
+        return "another version of ompi-nic";
     case EACCES:
         return "this user may not use nicbarrier-bpf here: it was loaded without --users for it";
     default:
@@ -121,32 +115,34 @@ static const char *text_of(int error)
     }
 }
 
+/** Sends a client the page of its group, or the error. False if that cannot be done at once: the
+ *  service never waits for a client that does not read its replies. */
+static bool answer(int fd, int error, int page)
+{
+    nicbarrier_bpf_reply_t reply = {.version = NICBARRIER_BPF_VERSION, .error = (uint32_t)error};
+    (void)snprintf(reply.text, sizeof(reply.text), "%s", text_of(error));
+    return nicbarrier_bpf_local_send(fd, &reply, sizeof(reply), page) == 0;
+}
+
 /** Serves one request. False if the connection is over. */
 static bool serve_one(client_t *c)
 {
-    static nicbarrier_bpf_request_t r;
-    nicbarrier_bpf_reply_t reply = {.version = NICBARRIER_BPF_VERSION};
+    nicbarrier_bpf_request_t r;
     const ssize_t n = nicbarrier_bpf_local_receive(c->fd, &r, sizeof(r), NULL);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
     if (n <= 0)
         return false;
-    const char *wrong = nicbarrier_bpf_request_wrong(&r, (size_t)n);
-    const int error = wrong != NULL ? EINVAL : install(c, &r);
-    reply.error = (uint32_t)error;
-    (void)snprintf(reply.text, sizeof(reply.text), "%s", wrong != NULL ? wrong : text_of(error));
-    /* A client that does not read its replies is dropped: the service never waits for one. */
-    return nicbarrier_bpf_local_send(c->fd, &reply, sizeof(reply), error == 0 ? c->page : -1) == 0;
+    const int error = install(c, &r, (size_t)n);
+    return answer(c->fd, error, error == 0 ? c->page : -1);
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
 static void drop_client(int i)
 {
-    client_t *c = service.client[i];
-    remove_group(c);
-    close(c->fd);
-    free(c);
+    remove_group(&service.client[i]);
+    close(service.client[i].fd);
     service.client[i] = service.client[--service.n];
 }
 
@@ -158,56 +154,26 @@ static int admit(int fd, struct ucred *user)
         return errno;
     if (!is_served(fd, user))
         return EACCES;
-    return service.n == CONNECTIONS || count_of(user->uid) >= service.rules->groups ? EDQUOT : 0;
-}
-
-/** Sends the client the error, whatever it asks for. */
-static void turn_away(int fd, int error)
-{
-    nicbarrier_bpf_reply_t reply = {.version = NICBARRIER_BPF_VERSION, .error = (uint32_t)error};
-    (void)snprintf(reply.text, sizeof(reply.text), "%s", text_of(error));
-    (void)nicbarrier_bpf_local_send(fd, &reply, sizeof(reply), -1);
-    close(fd);
+    return service.n == CONNECTIONS || count_of(user->uid) >= NICBARRIER_BPF_GROUPS_OF_USER ? EDQUOT
+                                                                                            : 0;
 }
 
 /** Accepts all connections that were waiting when called. */
 static void take_clients(void)
 {
-    for (int i = 0; i < BACKLOG; i++) {
+    for (int i = 0; i < NICBARRIER_BPF_BACKLOG; i++) {
         struct ucred user;
         const int fd = accept4(service.listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             return;
         const int error = admit(fd, &user);
-        client_t *c = error == 0 ? calloc(1, sizeof(*c)) : NULL;
-        if (c == NULL) {
-            turn_away(fd, error != 0 ? error : ENOMEM);
-            continue;
+        if (error == 0) {
+            service.client[service.n++] = (client_t){.fd = fd, .user = user, .page = -1};
+        } else {
+            (void)answer(fd, error, -1);
+            close(fd);
         }
-        c->fd = fd;
-        c->user = user;
-        c->page = -1;
-        service.client[service.n++] = c;
     }
-}
-
-int nicbarrier_bpf_reserve(const char *interface)
-{
-    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -1;
-    if (nicbarrier_bpf_local_bind(fd, interface) != 0) {
-        const int error = errno;
-        close(fd);
-        errno = error;
-        return -1;
-    }
-    return fd;
-}
-
-int nicbarrier_bpf_listen(int reserved)
-{
-    return listen(reserved, BACKLOG);
 }
 
 /** Descriptors sent with unread messages are closed by the kernel, and may be sockets that linger:
@@ -241,7 +207,7 @@ static int serve_all(struct pollfd *fds)
     if (interface_is_gone())
         return ENODEV;
     for (int i = 0; i < n; i++)
-        fds[OTHERS + i] = (struct pollfd){.fd = service.client[i]->fd, .events = POLLIN};
+        fds[OTHERS + i] = (struct pollfd){.fd = service.client[i].fd, .events = POLLIN};
     const int ready = poll(fds, (nfds_t)n + OTHERS, LOOK_MSEC);
     if (ready <= 0)
         return ready == 0 || errno == EINTR ? 0 : errno;
@@ -249,7 +215,7 @@ static int serve_all(struct pollfd *fds)
     hurry(true);
     /* Backwards, because a client that is removed is replaced by the last one. */
     for (int i = n - 1; i >= 0; i--)
-        if (fds[OTHERS + i].revents != 0 && !serve_one(service.client[i]))
+        if (fds[OTHERS + i].revents != 0 && !serve_one(&service.client[i]))
             drop_client(i);
     if (fds[LISTENING].revents != 0)
         take_clients();
@@ -257,13 +223,12 @@ static int serve_all(struct pollfd *fds)
     return 0;
 }
 
-int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interface,
-                         const nicbarrier_bpf_rules_t *rules, int stop)
+int nicbarrier_bpf_serve(int listening, int interface, const nicbarrier_bpf_rules_t *rules,
+                         int stop)
 {
     static struct pollfd fds[OTHERS + CONNECTIONS];
     const struct sigaction alarm = {.sa_handler = on_alarm};
     int error = sigaction(SIGALRM, &alarm, NULL) != 0 ? errno : 0;
-    service.kernel = k;
     service.listening = listening;
     service.interface = interface;
     service.rules = rules;

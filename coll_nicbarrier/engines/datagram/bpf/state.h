@@ -12,13 +12,14 @@
  * A group is identified by its key and by the cookie in packets to this process. It has two map
  * entries:
  *
- *  - a nicbarrier_bpf_group_t, which only the kernel and the service see, with a packet for each
- *    step that sends, complete but for the word of the step;
- *  - a page, mapped by the process, which is the rule's state and the process's orders.
+ *  - one that only the programs see, with a packet for each step that sends, complete but for the
+ *    word of the step;
+ *  - a page, mapped by the process, which is the rule's state and the process's orders. The service
+ *    makes it empty, and the process fills it.
  *
  * The packets are *learned*: the kernel has made all headers of a packet of kind REPEAT when the
  * program sees it leave the interface, so the program keeps it for that step. The process sends one
- * in each step when it first enters, and later whenever a partner asks. So where a partner, or the
+ * in each step when it connects, and later whenever a partner asks. So where a partner, or the
  * way to it, has moved, the first message that is asked for again also corrects the packet. A
  * process has nothing sent that it has not sent itself.
  *
@@ -33,6 +34,11 @@
  * one message may advance several steps of the rule. The process never takes it: the page's
  * `version` is odd while a program changes the state, and what the process writes are words that
  * only grow.
+ *
+ * Sleep. A process that sleeps on its socket, or is about to, has set `wanted`. The program that
+ * takes in a word and by it stores a new `word` clears `wanted` and lets the packet through to the
+ * socket. If an entry and not a packet leads to the new word, `wanted` stays as it is: the thread
+ * that has entered sees both.
  */
 #pragma once
 
@@ -47,48 +53,25 @@ typedef struct nicbarrier_bpf_id {
     uint32_t zero;
 } nicbarrier_bpf_id_t;
 
-/** The page, mapped by the process. The first three words are nicbarrier_view_t (stepper.h). */
+/** The page, mapped by the process. */
 typedef struct nicbarrier_bpf_page {
-    uint64_t word;    /**< the last complete epoch, and NICBARRIER_WORD_FAILED */
-    uint64_t taken;   /**< words received that brought something new */
-    uint64_t wanted;  /**< set by the process before it sleeps on its socket. The next packet that
-                         changes `word` clears this and is passed to the socket */
-    uint64_t entered; /**< as in `rule` */
-    uint64_t key;     /**< of the group; the programs ignore a group whose key differs */
+    uint64_t word;   /**< the last complete epoch, and NICBARRIER_WORD_FAILED */
+    uint64_t taken;  /**< words received that brought something new */
+    uint64_t wanted; /**< not 0: a thread of the process sleeps */
+    uint64_t key; /**< of the group, stored last; the programs ignore a group whose key differs */
     uint64_t version; /**< odd while the state changes; each change of it is a full barrier */
     nicbarrier_rule_t rule;
+    uint64_t drop; /**< for tests: messages dropped of each 1000 */
+    /** Who sends the word of each step that waits: the 8 bytes of its packets at
+     *  NICBARRIER_PACKET_SENDER_AT. */
+    uint64_t named[NICBARRIER_RULE_STEPS];
     /* Orders of the process; a WAKE must follow. */
     uint64_t enter;                       /**< enter epochs up to this one */
-    uint64_t fail;                        /**< not 0: the group has failed */
-    uint64_t takes;                       /**< not 0: `take` has new words */
     uint64_t take[NICBARRIER_RULE_STEPS]; /**< words that came to the process's own socket */
 } nicbarrier_bpf_page_t;
 
 /** Bytes of the packets: Ethernet, IPv4 without options, UDP and an encoded packet (packet.h). */
 #define NICBARRIER_BPF_PACKET 82
-
-/** A packet that is complete except for the word of its step. */
-typedef struct nicbarrier_bpf_packet {
-    uint32_t sum; /**< the UDP checksum without the word: a sum of 16-bit numbers in this machine's
-                     byte order, not folded */
-    uint32_t known;    /**< 0: none has been learned yet */
-    uint8_t bytes[88]; /**< with checksum and word 0 */
-} nicbarrier_bpf_packet_t;
-
-/** The group's fields after `lock`, a bpf_spin_lock. */
-#define NICBARRIER_BPF_GROUP_FIELDS                                                                \
-    /* The process's own, of UDP, in network byte order; learned with the packets, 0 before. */    \
-    uint32_t port;                                                                                 \
-    uint64_t due;  /**< bit k: the message of step k is to be sent */                              \
-    uint64_t drop; /**< for tests: messages dropped of each 1000 */                                \
-    /* Of each step that waits, as in its packets: the 8 bytes at NICBARRIER_PACKET_SENDER_AT. */  \
-    uint64_t named[NICBARRIER_RULE_STEPS];                                                         \
-    nicbarrier_bpf_packet_t packet[NICBARRIER_RULE_STEPS];
-
-typedef struct nicbarrier_bpf_group {
-    uint32_t lock;
-    NICBARRIER_BPF_GROUP_FIELDS
-} nicbarrier_bpf_group_t;
 
 /** Most groups on an interface. */
 #define NICBARRIER_BPF_GROUPS 1024

@@ -34,7 +34,6 @@ static const char *const help =
     "groups for jobs; it needs CAP_BPF and CAP_NET_ADMIN. Jobs need no privilege.\n"
     "\n"
     "  --users all|GROUP       whose jobs may use it (default: those of the user who loads it)\n"
-    "  --groups N              groups (communicators) for each user at most (default: 256)\n"
     "  --foreground            do not go into the background\n"
     "  --help, --version\n";
 
@@ -88,35 +87,6 @@ static int watch_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-static int serve(const options_t *o, int listening)
-{
-    const struct rlimit files = {65536, 65536};
-    const int interface = (int)if_nametoindex(o->interface);
-    (void)setrlimit(RLIMIT_NOFILE, &files);
-    nicbarrier_bpf_kernel_t *k = nicbarrier_bpf_load();
-    if (k == NULL)
-        return load_failed(errno);
-    int error = nicbarrier_bpf_attach(k, interface);
-    if (error == 0 && nicbarrier_bpf_listen(listening) != 0)
-        error = errno;
-    if (error != 0) {
-        nicbarrier_bpf_unload(k);
-        return attach_failed(error);
-    }
-    printf("nicbarrier-bpf: loaded on %s\n", o->interface);
-    (void)fflush(stdout);
-    /* The parent ends here; the child inherits what it has loaded, and listens itself, so that the
-     * kernel says that the service is this process (stop). */
-    if (!o->foreground && (daemon(0, 0) != 0 || nicbarrier_bpf_listen(listening) != 0)) {
-        error = errno;
-        nicbarrier_bpf_unload(k);
-        return complain(strerror(error), "");
-    }
-    error = nicbarrier_bpf_serve(listening, k, interface, &o->rules, watch_signals());
-    nicbarrier_bpf_unload(k);
-    return error == 0 ? EXIT_SUCCESS : complain(strerror(error), "");
-}
-
 static bool is_ethernet(const char *interface)
 {
     struct ifreq r = {.ifr_flags = 0};
@@ -128,17 +98,43 @@ static bool is_ethernet(const char *interface)
     return is && r.ifr_hwaddr.sa_family == ARPHRD_ETHER;
 }
 
-static int load(options_t *o)
+/** Serves at an interface at which the programs are attached. */
+static int serve(const options_t *o, int interface, int listening)
 {
+    /* Not before: the kernel may take longer to check the programs than a process waits for an
+     * answer. */
+    if (listen(listening, NICBARRIER_BPF_BACKLOG) != 0)
+        return complain(strerror(errno), "");
+    printf("nicbarrier-bpf: loaded on %s\n", o->interface);
+    (void)fflush(stdout);
+    /* The parent ends here; the child inherits what it has loaded, and listens itself, so that the
+     * kernel says that the service is this process (stop). */
+    if (!o->foreground && (daemon(0, 0) != 0 || listen(listening, NICBARRIER_BPF_BACKLOG) != 0))
+        return complain(strerror(errno), "");
+    const int error = nicbarrier_bpf_serve(listening, interface, &o->rules, watch_signals());
+    return error == 0 ? EXIT_SUCCESS : complain(strerror(error), "");
+}
+
+static int load(const options_t *o)
+{
+    const struct rlimit files = {65536, 65536};
+    const int interface = (int)if_nametoindex(o->interface);
     if (!is_ethernet(o->interface))
         return complain("this interface is not of Ethernet", "ip link shows those of this host");
-    const int listening = nicbarrier_bpf_reserve(o->interface);
+    const int listening = nicbarrier_bpf_local_bind(o->interface);
     if (listening < 0) {
         return errno == EADDRINUSE
                    ? complain("it is loaded on this interface", "see nicbarrier-bpf status")
                    : complain(strerror(errno), "");
     }
-    return serve(o, listening);
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+    if (nicbarrier_bpf_load() != 0)
+        return load_failed(errno);
+    const int error = nicbarrier_bpf_attach(interface);
+    const int status = error != 0 ? attach_failed(error) : serve(o, interface, listening);
+    nicbarrier_bpf_detach(interface);
+    nicbarrier_bpf_unload();
+    return status;
 }
 
 /* ---- status and unload ----------------------------------------------------------------------- */
@@ -173,11 +169,11 @@ static int unload(const char *interface)
     if (service < 0 && errno != ECONNREFUSED)
         return complain("its service does not answer", strerror(errno));
     if (service < 0) {
-        const int reserved = nicbarrier_bpf_reserve(interface);
+        const int reserved = nicbarrier_bpf_local_bind(interface);
         if (reserved < 0)
             return complain("it is being loaded or unloaded", "try again");
         /* A killed service may have left its TC programs. */
-        nicbarrier_bpf_sweep((int)if_nametoindex(interface));
+        nicbarrier_bpf_detach((int)if_nametoindex(interface));
         close(reserved);
         return complain("it is not loaded on this interface", "");
     }
@@ -207,31 +203,19 @@ static int parse_users(const char *text, nicbarrier_bpf_rules_t *rules)
     return 0;
 }
 
-static int parse_groups(const char *text, nicbarrier_bpf_rules_t *rules)
-{
-    char *end;
-    const unsigned long n = strtoul(text, &end, 10);
-    if (*end != '\0' || n < 1 || n > NICBARRIER_BPF_GROUPS)
-        return bad("--groups must be from 1 to 1024", text);
-    rules->groups = (unsigned)n;
-    return 0;
-}
-
 /** Returns 0 to go on, an exit status to fail with, or -1 if all is done. */
 static int parse(int argc, char **argv, options_t *o)
 {
-    static const struct option long_options[] = {
-        {"users", required_argument, NULL, 'u'}, {"groups", required_argument, NULL, 'g'},
-        {"foreground", no_argument, NULL, 'f'},  {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'v'},     {NULL, 0, NULL, 0}};
+    static const struct option long_options[] = {{"users", required_argument, NULL, 'u'},
+                                                 {"foreground", no_argument, NULL, 'f'},
+                                                 {"help", no_argument, NULL, 'h'},
+                                                 {"version", no_argument, NULL, 'v'},
+                                                 {NULL, 0, NULL, 0}};
     int c, status = 0;
     while (status == 0 && (c = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
         switch (c) {
         case 'u':
             status = parse_users(optarg, &o->rules);
-            break;
-        case 'g':
-            status = parse_groups(optarg, &o->rules);
             break;
         case 'f':
             o->foreground = true;
@@ -251,7 +235,7 @@ static int parse(int argc, char **argv, options_t *o)
 
 int main(int argc, char **argv)
 {
-    options_t o = {.rules = {.groups = 256}};
+    options_t o = {.interface = NULL};
     const int rc = parse(argc, argv, &o);
     if (rc != 0)
         return rc < 0 ? EXIT_SUCCESS : rc;

@@ -64,6 +64,12 @@ enum {
     NICBARRIER_PACKET_BACK_AT = 36
 };
 
+/** Where a process is: an address of IPv4. Both in network byte order. */
+typedef struct nicbarrier_address {
+    uint32_t ip;
+    uint16_t port; /**< of UDP */
+} nicbarrier_address_t;
+
 /** The packet's fields must be within their ranges. */
 void nicbarrier_packet_encode(const nicbarrier_packet_t *p,
                               unsigned char bytes[NICBARRIER_PACKET_SIZE]);
