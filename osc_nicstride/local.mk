@@ -10,7 +10,6 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/methods/plan.c \
 	osc_nicstride/methods/sieve.c \
 	osc_nicstride/protocol/apply.c \
-	osc_nicstride/protocol/atomics.c \
 	osc_nicstride/protocol/discipline.c \
 	osc_nicstride/protocol/epoch.c \
 	osc_nicstride/protocol/lockq.c \

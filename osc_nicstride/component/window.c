@@ -201,8 +201,8 @@ static void init_ctl(nicstride_module_t *m)
     const nicstride_rank_info_t *mine = nicstride_info(m, m->rank);
 
     ctl->base = (uint64_t)(uintptr_t)m->base;
-    ctl->discipline = m->shared ? nicstride_discipline(mine->size, mine->granularity)
-                                : nicstride_discipline_of_one();
+    ctl->stripe =
+        m->shared ? nicstride_stripe(mine->size, mine->granularity) : NICSTRIDE_STRIPE_OF_ONE;
     m->fence = (nicstride_fence_t){.n = m->node.n,
                                    .me = m->node.me,
                                    .board = nicstride_ctl_part(m, 0, m->ctl.board),

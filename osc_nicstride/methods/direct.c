@@ -79,13 +79,13 @@ static bool is_plain(const nicstride_transfer_t *t, const nicstride_apply_t *a)
            (t->type == NICSTRIDE_MSG_ACC || onic_layout_is_contig(&t->result));
 }
 
-static int update_plain(const nicstride_transfer_t *t, nicstride_accop_t *op)
+static int update_plain(const nicstride_transfer_t *t, const nicstride_apply_t *a)
 {
     const bool fetches = t->type == NICSTRIDE_MSG_GET_ACC;
-    const int rc = nicstride_update(t->m, t->peer->local, op, t->direct + t->target.offset,
+    const int rc = nicstride_update(t->m, t->peer->local, a, t->direct + t->target.offset,
                                     t->disp + t->target.offset, t->origin_base + t->origin.offset,
                                     fetches ? t->result_base + t->result.offset : NULL,
-                                    t->target.size / op->apply.size);
+                                    t->target.size / a->size);
 
     return rc == OMPI_SUCCESS ? rc : nicstride_broken_error(t->m, t->call);
 }
@@ -101,7 +101,7 @@ static int accumulate(const nicstride_transfer_t *t)
         !nicstride_accop_init(&u.no_op, (unsigned)no_op, t->dtype))
         return nicstride_error(t->m, t->call, MPI_ERR_OP, "the operation is not defined");
     if (is_plain(t, &u.op.apply))
-        return update_plain(t, &u.op);
+        return update_plain(t, &u.op.apply);
     const size_t size = u.op.apply.size;
     const bool aligned = nicstride_hold_aligned(&t->target, t->direct, size);
     const bool keeps = t->type == NICSTRIDE_MSG_GET_ACC && !onic_layout_is_contig(&t->result);

@@ -120,7 +120,7 @@ static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments
     if (at == NULL ||
         !nicstride_accop_init(&accop, (unsigned)nicstride_op_index(op), (unsigned)g->target_dt->id))
         return false;
-    if (nicstride_update(m, onic_node_index(&m->node, g->target), &accop, at,
+    if (nicstride_update(m, onic_node_index(&m->node, g->target), &accop.apply, at,
                          nicstride_disp_of(m, g->target, at), g->origin, result->base,
                          bytes / accop.apply.size) != OMPI_SUCCESS)
         return false;

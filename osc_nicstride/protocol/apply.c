@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "common/layout/pack.h"
-#include "osc_nicstride/protocol/atomics.h"
-#include "osc_nicstride/protocol/discipline.h"
 
 /* Bytes that fit into the first-level cache together with the data that is gathered. */
 #define SCRATCH 4096
@@ -84,46 +82,6 @@ static uint64_t reduce(const nicstride_apply_t *a, onic_cursor_t *c, void *base,
     return chunk;
 }
 
-/** Applies elements that are not aligned, which loops over elements cannot handle. */
-static void apply_unaligned(const nicstride_apply_t *a, char *at, const char *src, char *old,
-                            uint64_t len)
-{
-    for (uint64_t i = 0; i < len; i += a->size) {
-        _Alignas(8) char element[8];
-
-        memcpy(element, at + i, a->size);
-        if (old != NULL)
-            memcpy(old + i, element, a->size);
-        if (a->kind == NICSTRIDE_APPLY_REPLACE)
-            memcpy(at + i, src + i, a->size);
-        if (a->kind != NICSTRIDE_APPLY_REDUCE)
-            continue;
-        a->reduce(a->ctx, src + i, element, 1);
-        memcpy(at + i, element, a->size);
-    }
-}
-
-/** Applies piece by piece, using atomics for aligned elements. A piece is made of whole elements:
- *  these have no gaps. */
-static uint64_t apply_atomic(const nicstride_apply_t *a, onic_cursor_t *target, char *base,
-                             const char *src, char *old, uint64_t len)
-{
-    uint64_t done = 0, n;
-    int64_t offset;
-
-    while (done < len && onic_cursor_next(target, len - done, &offset, &n)) {
-        char *at = base + offset, *was = old != NULL ? old + done : NULL;
-        const char *from = src != NULL ? src + done : NULL;
-
-        if ((uintptr_t)at % a->size == 0)
-            nicstride_atomic_apply(a, at, from, was, n / a->size);
-        else
-            apply_unaligned(a, at, from, was, n - n % a->size);
-        done += n;
-    }
-    return done;
-}
-
 uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void *base,
                          const void *src, void *old, uint64_t len)
 {
@@ -136,8 +94,6 @@ uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void
     if (len > target->layout->size - target->pos)
         len = target->layout->size - target->pos;
     len -= len % a->size;
-    if (a->atomic)
-        return apply_atomic(a, target, base, src, old, len);
     while (done < len) {
         uint64_t n = len - done < chunk ? len - done : chunk;
         onic_cursor_t read = *target;
@@ -210,8 +166,8 @@ static bool reduces_pieces(const nicstride_apply_t *a, const onic_cursor_t *targ
 {
     const uint64_t size = a->size;
 
-    return a->kind == NICSTRIDE_APPLY_REDUCE && !a->atomic && size == a->extent &&
-           is_whole(target, size) && is_whole(src, size) && has_long_pieces(src->layout, size) &&
+    return a->kind == NICSTRIDE_APPLY_REDUCE && size == a->extent && is_whole(target, size) &&
+           is_whole(src, size) && has_long_pieces(src->layout, size) &&
            has_long_pieces(target->layout, size) &&
            onic_is_aligned(target->layout, (uintptr_t)base, ALIGNED(size));
 }

@@ -3,9 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Applying an accumulate to target memory, element by element: fetches old values, stores
- *  new ones. The caller ensures that nobody else updates the same elements meanwhile, except by
- *  atomics if it asks for atomics (discipline.h). Pure: the caller passes the reduction as a
- *  function. */
+ *  new ones. The caller ensures that nobody else updates the same elements meanwhile. Pure: the
+ *  caller passes the reduction as a function. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,10 +24,8 @@ typedef void (*nicstride_reduce_fn_t)(void *ctx, const void *src, void *dst, siz
 
 typedef struct nicstride_apply {
     nicstride_apply_kind_t kind;
-    bool adds;     /**< it reduces by adding integers, for which the processor has an instruction */
-    bool atomic;   /**< aligned elements are updated by atomics; needs size == extent */
-    size_t size;   /**< packed bytes of an element, 1 .. 64 */
-    size_t extent; /**< bytes from one element to the next in memory, 1 .. 64 */
+    size_t size;               /**< packed bytes of an element, 1 .. 64 */
+    size_t extent;             /**< bytes from one element to the next in memory, 1 .. 64 */
     const onic_layout_t *elem; /**< bytes of one element in memory; read only if size != extent */
     nicstride_reduce_fn_t reduce;
     void *ctx;

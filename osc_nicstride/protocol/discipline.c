@@ -20,15 +20,10 @@ static uint8_t clamp(unsigned shift, unsigned most)
     return (uint8_t)(shift < SHIFT_MIN ? SHIFT_MIN : shift > most ? most : shift);
 }
 
-nicstride_discipline_t nicstride_discipline(uint64_t bytes, uint32_t granularity)
+uint8_t nicstride_stripe(uint64_t bytes, uint32_t granularity)
 {
-    nicstride_discipline_t d = {.atomics = granularity > 0 && granularity <= 8};
-
-    if (granularity == 0)
-        d.shift = clamp(log2_up(bytes / NICSTRIDE_STRIPES + 1), SHIFT_MAX);
-    else
-        d.shift = clamp(log2_up(granularity), 30);
-    return d;
+    return granularity == 0 ? clamp(log2_up(bytes / NICSTRIDE_STRIPES + 1), SHIFT_MAX)
+                            : clamp(log2_up(granularity), 30);
 }
 
 void nicstride_reach_of(const onic_layout_t *l, uint64_t pos, uint64_t len, int64_t *from_p,

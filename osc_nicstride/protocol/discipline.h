@@ -8,12 +8,9 @@
  *
  *  Elements are updated under locks. Each target has NICSTRIDE_STRIPES of them; the address of an
  *  element's first byte selects one. Stripes are consecutive ranges of bytes, to which the locks
- *  are assigned in turn. If the program asks for it, aligned elements are updated by atomics of the
- *  processor instead: a counter then takes 0.1 us instead of 0.19 under a lock, but 16 KiB take ten
- *  times as long. The choice depends only on the element's type and address. Pure. */
+ *  are assigned in turn. Pure. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/layout/layout.h"
@@ -24,36 +21,20 @@
 /** The largest granularity that is honoured, bytes. */
 #define NICSTRIDE_GRANULARITY_MAX (1u << 30)
 
-typedef struct nicstride_discipline {
-    uint8_t shift; /**< log2 of the bytes of a stripe */
-    bool atomics;  /**< aligned elements of up to 8 bytes are updated by atomics */
-} nicstride_discipline_t;
+/** The length of a stripe of a target with `bytes` of memory, as its log2. The program may have
+ * asked for a lock for `granularity` bytes, up to NICSTRIDE_GRANULARITY_MAX; 0: it has not. */
+uint8_t nicstride_stripe(uint64_t bytes, uint32_t granularity);
 
-/** The discipline of a target with `bytes` of memory that has asked for a granularity of
- *  `granularity` bytes per lock. 0: no wish; up to 8: single elements; else up to
- *  NICSTRIDE_GRANULARITY_MAX. */
-nicstride_discipline_t nicstride_discipline(uint64_t bytes, uint32_t granularity);
-
-/** The discipline of memory that only its own process updates: one lock. */
-static inline nicstride_discipline_t nicstride_discipline_of_one(void)
-{
-    return (nicstride_discipline_t){.shift = 63};
-}
-
-/** True if aligned elements of `size` bytes, `extent` bytes apart, are updated by atomics. */
-static inline bool nicstride_by_atomics(nicstride_discipline_t d, uint64_t size, uint64_t extent)
-{
-    return d.atomics && size == extent && size <= 8 && (size & (size - 1)) == 0;
-}
+/** The same for memory that only its own process updates, which has one lock. */
+#define NICSTRIDE_STRIPE_OF_ONE 63
 
 /** A set of locks: bit i stands for lock i. */
 typedef uint64_t nicstride_stripes_t;
 
 /** The locks of the elements that begin in bytes [from, to) of the target's memory, from < to. */
-static inline nicstride_stripes_t nicstride_stripes(nicstride_discipline_t d, uint64_t from,
-                                                    uint64_t to)
+static inline nicstride_stripes_t nicstride_stripes(uint8_t stripe, uint64_t from, uint64_t to)
 {
-    const uint64_t first = from >> d.shift, last = (to - 1) >> d.shift;
+    const uint64_t first = from >> stripe, last = (to - 1) >> stripe;
 
     if (first == last)
         return UINT64_C(1) << first % NICSTRIDE_STRIPES;

@@ -26,8 +26,8 @@ typedef struct nicstride_ctl {
     /* Read by all for each operation and seldom written, so not in a lock's cache line. */
     /** In the first block: the window has failed; which process of the node has died, + 1. */
     _Alignas(64) _Atomic uint32_t broken;
-    uint64_t base; /**< address of the target's memory in its own address space */
-    nicstride_discipline_t discipline;  /**< of accumulates, if others map its memory */
+    uint64_t base;  /**< address of the target's memory in its own address space */
+    uint8_t stripe; /**< of accumulates (protocol/discipline.h) */
     _Alignas(64) nicstride_stay_t stay; /**< the process's state in the window's lock */
 } nicstride_ctl_t;
 

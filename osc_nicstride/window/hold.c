@@ -5,7 +5,6 @@
 #include "osc_nicstride/window/hold.h"
 
 #include "common/layout/copy.h"
-#include "osc_nicstride/protocol/atomics.h"
 
 /* Locks are taken in ascending order, so processes that need several never deadlock. */
 
@@ -22,8 +21,7 @@ static unsigned lowest(nicstride_stripes_t set)
 /** The locks that elements in bytes [from, to) need. */
 static nicstride_stripes_t needed(const nicstride_hold_t *h, int64_t from, int64_t to)
 {
-    return nicstride_stripes(nicstride_ctl(h->m, h->local)->discipline, (uint64_t)from,
-                             (uint64_t)to);
+    return nicstride_stripes(nicstride_ctl(h->m, h->local)->stripe, (uint64_t)from, (uint64_t)to);
 }
 
 void nicstride_hold_give(nicstride_hold_t *h)
@@ -57,10 +55,6 @@ int nicstride_hold_take(nicstride_hold_t *h, int64_t from, int64_t to)
 
 static void apply_bytes(const nicstride_apply_t *a, void *at, const void *src, void *old, size_t n)
 {
-    if (a->atomic && (uintptr_t)at % a->size == 0) {
-        nicstride_atomic_apply(a, at, src, old, n);
-        return;
-    }
     if (old != NULL)
         onic_copy_bytes(old, at, n * a->size);
     if (a->kind == NICSTRIDE_APPLY_REPLACE)
@@ -69,48 +63,28 @@ static void apply_bytes(const nicstride_apply_t *a, void *at, const void *src, v
         a->reduce(a->ctx, src, at, n);
 }
 
-static void init_bytes(nicstride_hold_t *h, const nicstride_module_t *m, int local,
-                       nicstride_accop_t *op, const void *at)
-{
-    const size_t size = op->apply.size;
-
-    nicstride_hold_init(h, m, local, &op->apply, (uintptr_t)at % (size & -size) == 0);
-}
-
-int nicstride_update(const nicstride_module_t *m, int local, nicstride_accop_t *op, void *at,
+int nicstride_update(const nicstride_module_t *m, int local, const nicstride_apply_t *a, void *at,
                      int64_t disp, const void *src, void *old, size_t n)
 {
     nicstride_hold_t h;
     int rc;
 
-    init_bytes(&h, m, local, op, at);
-    rc = nicstride_hold_take(&h, disp, disp + (int64_t)(n * op->apply.size));
+    nicstride_hold_init(&h, m, local, a, (uintptr_t)at % (a->size & -a->size) == 0);
+    rc = nicstride_hold_take(&h, disp, disp + (int64_t)(n * a->size));
     if (rc == OMPI_SUCCESS)
-        apply_bytes(&op->apply, at, src, old, n);
+        apply_bytes(a, at, src, old, n);
     nicstride_hold_give(&h);
     return rc;
-}
-
-static void swap_bytes(const nicstride_apply_t *a, void *at, const void *compare,
-                       const void *desired, void *old)
-{
-    if (a->atomic && (uintptr_t)at % a->size == 0)
-        nicstride_atomic_cas(at, a->size, compare, desired, old);
-    else
-        nicstride_apply_cas(at, a->size, compare, desired, old);
 }
 
 int nicstride_swap(const nicstride_module_t *m, int local, void *at, int64_t disp, size_t size,
                    const void *compare, const void *desired, void *old)
 {
-    nicstride_apply_t a = {.size = size, .extent = size};
-    nicstride_hold_t h;
-    int rc;
+    nicstride_hold_t h = {.m = m, .local = local, .locks = true};
+    const int rc = nicstride_hold_take(&h, disp, disp + (int64_t)size);
 
-    nicstride_hold_init(&h, m, local, &a, (uintptr_t)at % (size & -size) == 0);
-    rc = nicstride_hold_take(&h, disp, disp + (int64_t)size);
     if (rc == OMPI_SUCCESS)
-        swap_bytes(&a, at, compare, desired, old);
+        nicstride_apply_cas(at, size, compare, desired, old);
     nicstride_hold_give(&h);
     return rc;
 }

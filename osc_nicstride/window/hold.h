@@ -24,18 +24,14 @@ typedef struct nicstride_hold {
     nicstride_stripes_t set; /**< the locks held */
 } nicstride_hold_t;
 
-/** Prepares an update: sets in `a` how it is applied, and notes whether it needs locks. `aligned`:
- *  all its elements are aligned to their size. */
+/** Prepares an update, and notes whether it needs locks: to fetch aligned words it does not, as
+ * they are loaded whole. `aligned`: all its elements are aligned to their size. */
 static inline void nicstride_hold_init(nicstride_hold_t *h, const nicstride_module_t *m, int local,
-                                       nicstride_apply_t *a, bool aligned)
+                                       const nicstride_apply_t *a, bool aligned)
 {
-    const bool word = a->size == a->extent && a->size <= 8;
+    const bool loads = a->kind == NICSTRIDE_APPLY_NO_OP && a->size == a->extent && a->size <= 8;
 
-    *h = (nicstride_hold_t){.m = m, .local = local, .locks = true};
-    a->atomic = nicstride_by_atomics(nicstride_ctl(m, local)->discipline, a->size, a->extent);
-    /* Whole elements are loaded whatever stores them. */
-    if (a->atomic || (a->kind == NICSTRIDE_APPLY_NO_OP && word))
-        h->locks = !aligned;
+    *h = (nicstride_hold_t){.m = m, .local = local, .locks = !loads || !aligned};
 }
 
 /** True if all elements of `size` bytes that a layout describes are aligned. */
@@ -68,7 +64,7 @@ void nicstride_hold_give(nicstride_hold_t *h);
 
 /** Updates `n` contiguous elements at `at`, which is `disp` bytes into the target's memory. Waits
  *  and returns as nicstride_hold_take. `src` and `old` are as in nicstride_apply. */
-int nicstride_update(const nicstride_module_t *m, int local, nicstride_accop_t *op, void *at,
+int nicstride_update(const nicstride_module_t *m, int local, const nicstride_apply_t *a, void *at,
                      int64_t disp, const void *src, void *old, size_t n);
 
 /** Compare and swap of one such element. */

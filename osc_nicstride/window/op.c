@@ -48,13 +48,6 @@ const bool nicstride_swappable[OMPI_DATATYPE_MPI_MAX_PREDEFINED] = {
     [OMPI_DATATYPE_MPI_COUNT] = true,
 };
 
-/** True for sums of numbers that the processor adds by itself. Logical types are not numbers. */
-static bool adds(unsigned op, unsigned dtype)
-{
-    return op == OMPI_OP_SUM && nicstride_swappable[dtype] && dtype != OMPI_DATATYPE_MPI_LOGICAL &&
-           dtype != OMPI_DATATYPE_MPI_C_BOOL && dtype != OMPI_DATATYPE_MPI_BOOL;
-}
-
 static const ompi_datatype_t *dtype_at(unsigned dtype)
 {
     const ompi_datatype_t *dt;
@@ -121,8 +114,6 @@ bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype)
         return false;
     a->op = ops[op];
     a->dt = (ompi_datatype_t *)(uintptr_t)dtype_at(dtype);
-    a->apply.adds = adds(op, dtype);
-    a->apply.atomic = false;
     a->apply.reduce = reduce;
     a->apply.ctx = a;
     a->apply.elem = &elements[dtype];

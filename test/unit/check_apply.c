@@ -121,7 +121,6 @@ static void torn_target(unit_random_t *r, onic_layout_t *l)
 }
 
 static size_t shift; /* of the target in memory */
-static bool torn;    /* its elements are */
 static unsigned char source[MAX_PACKED], old[MAX_PACKED + 16], old_expected[MAX_PACKED];
 static int64_t offset[MAX_PACKED];
 
@@ -170,8 +169,6 @@ static void apply_some(unit_random_t *r, const element_t *e, const onic_layout_t
                            .elem = e->size != e->extent || unit_once_in(r, 2) ? &e->layout : NULL,
                            .reduce = reduce,
                            .ctx = &calls};
-    a.atomic = e->size == e->extent && e->size <= 8 && (e->size & (e->size - 1)) == 0 && !torn &&
-               unit_once_in(r, 2);
     /* Where nothing is fetched and nothing changed, the cursor moves all the same. */
     const bool fetch = unit_once_in(r, 2);
     const bool named = a.kind != NICSTRIDE_APPLY_NO_OP || unit_once_in(r, 2);
@@ -203,7 +200,7 @@ START_TEST(random_targets)
         onic_layout_t l;
         onic_cursor_t c;
         random_element(&r, &e);
-        torn = unit_once_in(&r, 4);
+        const bool torn = unit_once_in(&r, 4);
         if (torn)
             torn_target(&r, &l);
         else if (unit_once_in(&r, 2))

@@ -39,7 +39,7 @@ static void return_old(const nicstride_incoming_t *in, old_values_t *old)
         returned_cb(old, rc < 0 ? rc : OMPI_SUCCESS);
 }
 
-static int apply_to_layout(const nicstride_incoming_t *in, nicstride_apply_t *a, char *old)
+static int apply_to_layout(const nicstride_incoming_t *in, const nicstride_apply_t *a, char *old)
 {
     const nicstride_msg_t *msg = in->msg;
     nicstride_hold_t h;
@@ -66,16 +66,15 @@ static int apply_to_layout(const nicstride_incoming_t *in, nicstride_apply_t *a,
 }
 
 /** Checks where an accumulate goes and applies it. One element without gaps needs no walk. */
-static int apply_message(const nicstride_incoming_t *in, nicstride_accop_t *op, char *old)
+static int apply_message(const nicstride_incoming_t *in, const nicstride_apply_t *a, char *old)
 {
-    const nicstride_apply_t *a = &op->apply;
     const nicstride_msg_t *msg = in->msg;
     const bool element = msg->len == a->size && a->size == a->extent && msg->offset == 0;
     char *at = element ? nicstride_contiguous_target(in, msg->len) : NULL;
 
     if (at == NULL)
-        return apply_to_layout(in, &op->apply, old);
-    return nicstride_update(in->m, in->m->node.me, op, at, msg->disp, in->data, old, 1);
+        return apply_to_layout(in, a, old);
+    return nicstride_update(in->m, in->m->node.me, a, at, msg->disp, in->data, old, 1);
 }
 
 static int check(const nicstride_incoming_t *in, nicstride_accop_t *op)
@@ -95,7 +94,7 @@ static void update(const nicstride_incoming_t *in)
     int error = check(in, &op);
 
     if (error == 0)
-        error = apply_message(in, &op, fetches ? old : NULL);
+        error = apply_message(in, &op.apply, fetches ? old : NULL);
     if (fetches)
         nicstride_reply_locked(in, old, in->msg->len, error);
     else
@@ -112,7 +111,7 @@ static void fetch_long(const nicstride_incoming_t *in)
         error = nicstride_access_open(in, sizeof(old_values_t) + in->msg->len, &record);
     old_values_t *old = record;
     if (old != NULL)
-        error = apply_message(in, &op, old->bytes);
+        error = apply_message(in, &op.apply, old->bytes);
     if (error == 0) {
         return_old(in, old);
         return;
