@@ -8,10 +8,10 @@
  *  Every fragment of an operation describes its own target bytes, so the target keeps no state
  *  between fragments. Regular layouts travel whole, with the position (`offset`) of the fragment in
  *  them, and so do short lists of blocks that repeat. Other lists travel as the slice that the
- *  fragment needs, or as the id of a list that the target has cached (peer_layout_cache.h). The
+ *  fragment needs, or as the number of a list that the target has cached (peer_layout_cache.h). The
  *  target keeps a record only for a transfer through receive buffers.
  *
- *  Pure. Type, flags and lengths are checked. Fields that a type does not use are ignored. */
+ *  Pure. Type and lengths are checked. Fields and flags that a type does not use are ignored. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 #include "osc_nicstride/protocol/limits.h"
 
 /** Must be changed whenever messages or keys change in a way that no size shows. */
-#define NICSTRIDE_MSG_FORM 11
+#define NICSTRIDE_MSG_FORM 12
 
 typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_PUT = 1,  /**< layout, payload: write len bytes at packed position offset */
@@ -55,7 +55,7 @@ typedef enum nicstride_msg_type {
                              the number, dtype 1 if it has a mark; status: a process was lost */
     NICSTRIDE_MSG_KEYS,   /**< payload, inline: see below; op 0: asks for keys of the window; op 1:
                              the answer */
-    NICSTRIDE_MSG_LAYOUT, /**< a slice of the list with the id `count` (peer_layout_cache.h),
+    NICSTRIDE_MSG_LAYOUT, /**< a slice of the list with number `count` (peer_layout_cache.h),
                              from `offset` on; op 1: the last one */
     NICSTRIDE_MSG_ROWS,   /**< types from this one to LAST belong to rows: payload, inline */
     NICSTRIDE_MSG_LAST = NICSTRIDE_MSG_ROWS + 4
@@ -76,12 +76,12 @@ enum {
     NICSTRIDE_MSG_RUNS = 32, /**< the layout is the operation's whole one, as a list of blocks */
     NICSTRIDE_MSG_INLINE = 4, /**< the payload lies behind header and layout, not beside them */
     NICSTRIDE_MSG_CACHED =
-        16 /**< the id of a list (peer_layout_cache.h) stands before the layout: the list is the
+        16 /**< the number of a list (peer_layout_cache.h) stands before the layout: that is the
               inner part of the operation's whole layout, and the message has the outer part */
 };
 
-/** Bytes of an id. */
-#define NICSTRIDE_LAYOUT_ID_BYTES 8
+/** Bytes of such a number. */
+#define NICSTRIDE_LIST_NUMBER_BYTES 8
 /** Bytes of a ticket. */
 #define NICSTRIDE_TICKET_BYTES 24
 
@@ -169,9 +169,9 @@ static inline uint64_t nicstride_fragment(const onic_layout_t *l, uint64_t base,
 
 /** Checks and copies a received header. `*layout_p` points to the encoded layout inside `buf`;
  *  behind it lies the payload, if NICSTRIDE_MSG_INLINE is set, or a ticket. `payload_len` is the
- *  length of what came beside it. NULL, or a static text that says what is wrong. */
-const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
-                                 nicstride_msg_t *m, const void **layout_p);
+ *  length of what came beside it. False if a length is wrong, or there is no such type. */
+bool nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len, nicstride_msg_t *m,
+                          const void **layout_p);
 
 /* ---- several messages in one --------------------------------------------------------------------
  *
@@ -210,17 +210,6 @@ static inline unsigned char *nicstride_batch_room(nicstride_batch_t *b, size_t m
     b->len += sizeof(length) + len;
     b->messages++;
     return at + sizeof(length);
-}
-
-/** Adds a message. False, and nothing is added, if it does not fit. */
-static inline bool nicstride_batch_add(nicstride_batch_t *b, size_t max, const void *message,
-                                       size_t len)
-{
-    unsigned char *at = nicstride_batch_room(b, max, len);
-
-    if (at != NULL)
-        memcpy(at, message, len);
-    return at != NULL;
 }
 
 /** Extends the last message, which is a vector (vector.h), by `len` bytes. Returns as above. */

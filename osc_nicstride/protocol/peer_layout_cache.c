@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Form, offset and levels: one byte, then numbers of up to ten bytes each. */
-_Static_assert(NICSTRIDE_LAYOUT_ID_BYTES + 11 + 20 * ONIC_LAYOUT_MAX_LEVELS <=
+_Static_assert(NICSTRIDE_LIST_NUMBER_BYTES + 11 + 20 * ONIC_LAYOUT_MAX_LEVELS <=
                    ONIC_LAYOUT_ENCODED_MAX,
                "room for an id and what is around the list");
 
@@ -18,25 +18,21 @@ static uint64_t entry_of(uint64_t list)
     return list % NICSTRIDE_LAYOUT_CACHE_ENTRIES;
 }
 
-uint64_t nicstride_layout_send(nicstride_sent_layouts_t *s, uint64_t list, uint32_t nruns)
+bool nicstride_layout_is_sent(const nicstride_sent_layouts_t *s, uint64_t list)
 {
-    struct nicstride_sent_layout *l = &s->entry[entry_of(list)];
-
-    if (l->list == list || s->nruns - l->nruns + nruns > NICSTRIDE_LAYOUT_CACHE_MOST)
-        return 0;
-    s->nruns += nruns - (uint64_t)l->nruns;
-    *l = (struct nicstride_sent_layout){.list = list,
-                                        .id = ++s->sent * NICSTRIDE_LAYOUT_CACHE_ENTRIES +
-                                              entry_of(list),
-                                        .nruns = nruns};
-    return l->id;
+    return s->entry[entry_of(list)].list == list;
 }
 
-uint64_t nicstride_layout_id(const nicstride_sent_layouts_t *s, uint64_t list)
+bool nicstride_layout_send(nicstride_sent_layouts_t *s, uint64_t list, uint32_t nruns)
 {
-    const struct nicstride_sent_layout *l = &s->entry[entry_of(list)];
+    struct nicstride_sent_layout *l = &s->entry[entry_of(list)];
+    const uint64_t all = s->nruns - l->nruns + nruns;
 
-    return l->list == list ? l->id : 0;
+    if (l->list == list || all > NICSTRIDE_LAYOUT_CACHE_MOST)
+        return false;
+    s->nruns = all;
+    *l = (struct nicstride_sent_layout){.list = list, .nruns = nruns};
+    return true;
 }
 
 /* ---- at the target --------------------------------------------------------------------------- */
@@ -51,18 +47,18 @@ void nicstride_layouts_leave(nicstride_layout_cache_t *k)
 const onic_layout_t *nicstride_layout_cached(const nicstride_layout_cache_t *k, const void *layout)
 {
     const struct nicstride_cached_layout *l;
-    uint64_t id;
+    uint64_t list;
 
-    memcpy(&id, layout, sizeof(id));
-    l = &k->entry[entry_of(id)];
-    return l->layout.nruns > 0 && l->id == id ? &l->layout : NULL;
+    memcpy(&list, layout, sizeof(list));
+    l = &k->entry[entry_of(list)];
+    return l->layout.nruns > 0 && l->list == list ? &l->layout : NULL;
 }
 
 /** Makes the list when all of it has arrived. It stays a list even if it is regular, as the layout
  *  around it has its own levels. */
-static void end(nicstride_layout_cache_t *k, uint64_t id)
+static void end(nicstride_layout_cache_t *k, uint64_t number)
 {
-    struct nicstride_cached_layout *l = &k->entry[entry_of(id)];
+    struct nicstride_cached_layout *l = &k->entry[entry_of(number)];
     onic_layout_t list;
 
     onic_layout_fini(&l->layout);
@@ -73,23 +69,21 @@ static void end(nicstride_layout_cache_t *k, uint64_t id)
         onic_layout_fini(&list);
         return;
     }
-    l->id = id;
+    l->list = number;
     l->layout = list;
 }
 
 void nicstride_layout_slice(nicstride_layout_cache_t *k, const nicstride_msg_t *msg,
                             const void *layout)
 {
-    uint64_t data = 0;
+    uint64_t data;
 
     if (msg->offset == 0) {
         onic_runs_fini(&k->runs);
-        k->here = 0;
         k->broken = false;
     }
-    k->broken = k->broken || msg->offset != k->here || k->runs.n > NICSTRIDE_LAYOUT_CACHE_MOST ||
+    k->broken = k->broken || k->runs.n > NICSTRIDE_LAYOUT_CACHE_MOST ||
                 onic_runs_decode(&k->runs, layout, msg->layout_len, &data) != ONIC_LAYOUT_OK;
-    k->here += data;
     if (msg->op == 0)
         return;
     end(k, msg->count);

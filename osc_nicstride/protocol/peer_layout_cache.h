@@ -5,14 +5,13 @@
 /** @file The layout cache: lists of blocks that a target keeps for its origins.
  *
  *  An origin that uses a list again, which has a number then (layout.h), sends it to the target in
- *  messages of its own, with an id, by which operations name it from then on. All lists of one
- *  origin at one target of a window have a bounded number of runs; what finds no room there goes
- *  with the data each time.
+ *  messages of its own, and operations name it by its number from then on. All lists of one origin
+ *  at one target of a window have a bounded number of runs; what finds no room there goes with the
+ *  data each time.
  *
- *  An id is never unknown where it is used: messages between two processes keep their order, each
- *  time that a list is sent it gets another id, and the target keeps it until the origin sends
- *  another one for the same entry. If the target has no memory for a list, operations that name it
- *  fail. Pure; transport lock. */
+ *  A number is never unknown where it is used: messages between two processes keep their order, and
+ *  the target keeps a list until the origin sends another one for the same entry. If the target has
+ *  no memory for a list, operations that name it fail. Pure; transport lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +22,7 @@
 #include "osc_nicstride/protocol/message.h"
 
 /** The number of lists that one origin has at one target of a window; the entry of a list is its
- *  number, and its id, modulo this. */
+ *  number modulo this. */
 #define NICSTRIDE_LAYOUT_CACHE_ENTRIES 32
 /** Lists with fewer runs travel with each message; these have some 200 bytes. */
 #define NICSTRIDE_LAYOUT_CACHE_RUNS 64
@@ -34,33 +33,30 @@
 
 /** The lists that one target of a window was sent. Zero-initialise. */
 typedef struct nicstride_sent_layouts {
-    uint64_t sent;  /**< how many so far */
     uint64_t nruns; /**< of those that the target keeps */
     struct nicstride_sent_layout {
         uint64_t list; /**< its number; 0: free */
-        uint64_t id;
         uint32_t nruns;
     } entry[NICSTRIDE_LAYOUT_CACHE_ENTRIES];
 } nicstride_sent_layouts_t;
 
-/** Notes that the list is about to be sent, instead of the one that had its entry. Returns its id;
- *  0 if that happened before, or there is no room for it. */
-uint64_t nicstride_layout_send(nicstride_sent_layouts_t *s, uint64_t list, uint32_t nruns);
+/** True if the list must be sent, which is noted: instead of the one that had its entry. False if
+ *  that happened before, or there is no room for it. */
+bool nicstride_layout_send(nicstride_sent_layouts_t *s, uint64_t list, uint32_t nruns);
 
-/** The id of the list if the target was sent it, else 0. */
-uint64_t nicstride_layout_id(const nicstride_sent_layouts_t *s, uint64_t list);
+/** True if the target has the list. */
+bool nicstride_layout_is_sent(const nicstride_sent_layouts_t *s, uint64_t list);
 
 /* ---- at the target --------------------------------------------------------------------------- */
 
 /** What is cached for one origin of a window. Zero-initialise. */
 typedef struct nicstride_layout_cache {
     struct nicstride_cached_layout {
-        uint64_t id;
+        uint64_t list;        /**< its number */
         onic_layout_t layout; /**< at offset 0, without levels; empty: there is none */
     } entry[NICSTRIDE_LAYOUT_CACHE_ENTRIES];
-    uint64_t here; /**< data bytes described by the part of a list that has arrived */
-    onic_runs_t runs;
-    bool broken; /**< that list */
+    onic_runs_t runs; /**< of a list of which a part has arrived */
+    bool broken;      /**< that list */
 } nicstride_layout_cache_t;
 
 /** Handles a slice of a list, which is cached with the last one. */

@@ -80,11 +80,11 @@ static inline bool nicstride_reply_line_look(const nicstride_reply_line_t *s, ui
 }
 
 /** The data of the answer just found: `*len_p` bytes for the operation `*handle_p`. NULL if there
- *  is none, with `*handle_p` 0. */
+ *  is none, with `*handle_p` 0, or if there is more than a reply line holds. */
 static inline const void *nicstride_reply_line_data(const nicstride_reply_line_t *s,
                                                     uint32_t *handle_p, size_t *len_p)
 {
     *handle_p = __atomic_load_n(&s->handle, __ATOMIC_RELAXED);
     *len_p = __atomic_load_n(&s->len, __ATOMIC_RELAXED);
-    return *handle_p != 0 ? s->data : NULL;
+    return *handle_p != 0 && *len_p <= NICSTRIDE_REPLY_LINE_DATA ? s->data : NULL;
 }

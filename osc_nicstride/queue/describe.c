@@ -22,7 +22,6 @@ void nicstride_tell_list_locked(nicstride_peer_t *p, const onic_layout_t *l)
     const uint64_t number = number_of(l);
     onic_layout_t list = *l;
     onic_cursor_t c;
-    uint64_t id;
     struct {
         nicstride_msg_t msg;
         unsigned char layout[4096];
@@ -32,7 +31,7 @@ void nicstride_tell_list_locked(nicstride_peer_t *p, const onic_layout_t *l)
     if (number != 0 && p->sent == NULL)
         p->sent = calloc(1, sizeof(*p->sent));
     if (number == 0 || p->sent == NULL || p->failed ||
-        (id = nicstride_layout_send(p->sent, number, l->nruns)) == 0)
+        !nicstride_layout_send(p->sent, number, l->nruns))
         return;
     cap = cap < sizeof(f.layout) ? cap : sizeof(f.layout);
     list.size = l->run_start[l->nruns];
@@ -45,7 +44,7 @@ void nicstride_tell_list_locked(nicstride_peer_t *p, const onic_layout_t *l)
         if (onic_layout_encode_slice(&c, list.size, 1, f.layout, cap, &len, &data) !=
             ONIC_LAYOUT_OK)
             return;
-        f.msg = nicstride_note(p, NICSTRIDE_MSG_LAYOUT, c.pos == list.size, id);
+        f.msg = nicstride_note(p, NICSTRIDE_MSG_LAYOUT, c.pos == list.size, number);
         f.msg.offset = c.pos - data;
         f.msg.layout_len = (uint32_t)len;
         nicstride_send_header_locked(p, &f.msg);
@@ -54,17 +53,16 @@ void nicstride_tell_list_locked(nicstride_peer_t *p, const onic_layout_t *l)
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
-/** Writes the id of the layout's list, if the target was sent that, and the levels around it.
+/** Writes the number of the layout's list, if the target has that, and the levels around it.
  *  Returns the bytes written, or 0. */
-static size_t put_id(const nicstride_peer_t *p, const onic_layout_t *l, unsigned char *layout)
+static size_t put_number(const nicstride_peer_t *p, const onic_layout_t *l, unsigned char *layout)
 {
     const uint64_t number = number_of(l);
-    const uint64_t id = number != 0 && p->sent != NULL ? nicstride_layout_id(p->sent, number) : 0;
 
-    if (id == 0)
+    if (number == 0 || p->sent == NULL || !nicstride_layout_is_sent(p->sent, number))
         return 0;
-    memcpy(layout, &id, sizeof(id));
-    return sizeof(id) + onic_layout_encode_around(l, layout + sizeof(id));
+    memcpy(layout, &number, sizeof(number));
+    return sizeof(number) + onic_layout_encode_around(l, layout + sizeof(number));
 }
 
 bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
@@ -77,7 +75,7 @@ bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
         msg->disp += l->offset;
     } else if (l->nruns == 0) {
         (void)onic_layout_encode(l, layout, ONIC_LAYOUT_ENCODED_MAX, &used);
-    } else if ((used = put_id(p, l, layout)) > 0) {
+    } else if ((used = put_number(p, l, layout)) > 0) {
         nicstride_add(&nicstride_counters.lists_named, 1);
         msg->flags |= NICSTRIDE_MSG_CACHED;
     } else if (l->nlevels > 0 && l->run_start[l->nruns] <= room &&

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file How a message describes bytes of its target: by their number, by levels, by a list, or by
- *  the id of a list that the target caches (protocol/peer_layout_cache.h). With an id, a single put
- *  of 1,000 blocks of 8 bytes takes a fifth of the time.
+ *  the number of a list that the target caches (protocol/peer_layout_cache.h). With that, a single
+ *  put of 1,000 blocks of 8 bytes takes a fifth of the time.
  *
  *  Everything is called with the transport lock held. */
 #pragma once
@@ -24,7 +24,7 @@
 void nicstride_tell_list_locked(nicstride_peer_t *p, const onic_layout_t *l);
 
 /** Describes all bytes of a layout behind the header `msg`: by their number, by levels, by a list's
- *  id, or, if the layout repeats a list and has fewer than `room` bytes of data, by a list in
+ *  number, or, if the layout repeats a list and has fewer than `room` bytes of data, by a list in
  *  up to `cap` bytes. False if it needs slices. */
 bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
                               nicstride_msg_t *msg, size_t cap, uint64_t room);

@@ -51,8 +51,8 @@ static bool decode(const nicstride_incoming_t *in, onic_layout_t *l)
             in->p->kept != NULL ? nicstride_layout_cached(in->p->kept, in->layout) : NULL;
 
         return list != NULL && onic_layout_decode_around(
-                                   l, list, (const char *)in->layout + NICSTRIDE_LAYOUT_ID_BYTES,
-                                   msg->layout_len - NICSTRIDE_LAYOUT_ID_BYTES) == ONIC_LAYOUT_OK;
+                                   l, list, (const char *)in->layout + NICSTRIDE_LIST_NUMBER_BYTES,
+                                   msg->layout_len - NICSTRIDE_LIST_NUMBER_BYTES) == ONIC_LAYOUT_OK;
     }
     if (onic_layout_decode(l, in->layout, msg->layout_len, &used) != ONIC_LAYOUT_OK)
         return false;

@@ -177,7 +177,7 @@ static void one_message(const void *header, size_t header_len, const void *data,
     nicstride_msg_t msg;
     nicstride_incoming_t in = {.msg = &msg, .data = data, .len = len};
 
-    if (nicstride_msg_decode(header, header_len, len, &msg, &in.layout) != NULL || !find(&in)) {
+    if (!nicstride_msg_decode(header, header_len, len, &msg, &in.layout) || !find(&in)) {
         nicstride_refuse();
         return;
     }

@@ -85,7 +85,7 @@ typedef struct nicstride_counters {
     unsigned long long keys_refused;   /**< those of them that were refused */
     unsigned long long conflicts;      /**< conflicts found by checks of the program */
     unsigned long long refused; /**< messages refused: malformed, or for a window that is gone */
-    unsigned long long lists_named;   /**< messages that name a list by its id */
+    unsigned long long lists_named;   /**< messages that name a list */
     unsigned long long lists_had;     /**< lists received from others */
     unsigned long long live_ops;      /**< operation objects not yet freed */
     unsigned long long live_requests; /**< request objects not yet freed */

@@ -87,12 +87,12 @@ static void check_layout(const nicstride_msg_t *m, const void *encoded, uint64_t
 /* Slices of a list. */
 static void check_list(nicstride_msg_t m, const void *layout)
 {
-    nicstride_layout_cache_t kept = {.here = 0};
+    nicstride_layout_cache_t kept = {.broken = false};
     const onic_layout_t *list;
 
     for (int i = 0; i < 3; i++) {
         nicstride_layout_slice(&kept, &m, layout);
-        m.offset = kept.here;
+        m.offset = 1;
     }
     list = nicstride_layout_cached(&kept, &m.count);
     if (list != NULL)
@@ -170,11 +170,11 @@ static void check_message(const uint8_t *message, size_t len, uint8_t choice, ui
     const bool forced = choice >= 0x80 && len > sizeof(nicstride_msg_t);
     nicstride_msg_t m;
     const void *layout;
-    const char *why =
+    const bool right =
         nicstride_msg_decode(message, len, payload_said(choice, message, len), &m, &layout);
 
-    require(!forced || why == NULL);
-    if (why != NULL)
+    require(!forced || right);
+    if (!right)
         return;
     require(memcmp(&m, message, sizeof(m)) == 0);
     const uint64_t inlined = (m.flags & NICSTRIDE_MSG_INLINE) != 0 ? m.len

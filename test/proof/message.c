@@ -21,7 +21,7 @@ void proof_message_header(void)
     nicstride_msg_t m;
     const void *layout;
 
-    if (nicstride_msg_decode(bytes, len, beside, &m, &layout) != NULL)
+    if (!nicstride_msg_decode(bytes, len, beside, &m, &layout))
         return;
     PROVE(m.type > 0 && m.type < NICSTRIDE_MSG_LAST);
     PROVE(m.offset + m.len >= m.offset);
@@ -31,7 +31,7 @@ void proof_message_header(void)
     if (nicstride_msg_has_ticket(m.type))
         PROVE(lies_in((const char *)layout + m.layout_len, NICSTRIDE_TICKET_BYTES, bytes, len));
     if ((m.flags & NICSTRIDE_MSG_CACHED) != 0)
-        PROVE(m.layout_len > NICSTRIDE_LAYOUT_ID_BYTES);
+        PROVE(m.layout_len > NICSTRIDE_LIST_NUMBER_BYTES);
 }
 
 /** unwind: 1 */

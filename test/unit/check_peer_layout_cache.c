@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * Lists that a target keeps: what an origin sends stays in order and takes its time. Every id that
- * arrives must be known, and mean what the origin meant.
+ * Lists that a target keeps: what an origin sends stays in order and takes its time. Every number
+ * that arrives must be known, and mean what the origin meant.
  */
 #include <string.h>
 
@@ -14,10 +14,10 @@
 
 enum { ORIGINS = 4, TYPES = 40, QUEUE = 4096, PIECE = 200 };
 
-/** A message on its way: a slice, or an id and what it means. */
+/** A message on its way: a slice, or the number of a list and what it means. */
 typedef struct message {
     nicstride_msg_t msg;
-    unsigned char layout[NICSTRIDE_LAYOUT_ID_BYTES + ONIC_LAYOUT_ENCODED_MAX];
+    unsigned char layout[NICSTRIDE_LIST_NUMBER_BYTES + ONIC_LAYOUT_ENCODED_MAX];
     onic_layout_t means;
 } message_t;
 
@@ -102,7 +102,7 @@ static bool same(const onic_layout_t *a, const onic_layout_t *b)
 
 /* ---- the origin ------------------------------------------------------------------------------ */
 
-static void send_slices(world_t *w, origin_t *o, const onic_layout_t *l, uint64_t id)
+static void send_slices(world_t *w, origin_t *o, const onic_layout_t *l)
 {
     onic_layout_t list = *l;
     onic_cursor_t c;
@@ -119,7 +119,7 @@ static void send_slices(world_t *w, origin_t *o, const onic_layout_t *l, uint64_
                                             &len, &data) == ONIC_LAYOUT_OK);
         nicstride_msg_init(&m->msg, NICSTRIDE_MSG_LAYOUT, 1, 1);
         m->msg.op = c.pos == list.size;
-        m->msg.count = id;
+        m->msg.count = onic_layout_number(l);
         m->msg.offset = c.pos - data;
         m->msg.layout_len = (uint32_t)len;
     }
@@ -139,24 +139,23 @@ static void use(world_t *w, origin_t *o)
     if (l->nruns == 0)
         return;
     const uint64_t list = onic_layout_number(l);
-    const bool before = nicstride_layout_id(&o->sent, list) != 0;
-    const uint64_t fresh = nicstride_layout_send(&o->sent, list, l->nruns),
-                   id = nicstride_layout_id(&o->sent, list);
+    const bool before = nicstride_layout_is_sent(&o->sent, list);
+    const bool fresh = nicstride_layout_send(&o->sent, list, l->nruns);
 
-    UNIT_CHECK(!before || (fresh == 0 && id != 0));
-    UNIT_CHECK(fresh == 0 || fresh == id);
-    if (fresh != 0)
-        send_slices(w, o, l, fresh);
+    UNIT_CHECK(!before || !fresh);
+    UNIT_CHECK(nicstride_layout_is_sent(&o->sent, list) == (before || fresh));
+    if (fresh)
+        send_slices(w, o, l);
     w->most = o->sent.nruns > w->most ? o->sent.nruns : w->most;
-    if (id == 0)
+    if (!before && !fresh)
         return;
     message_t *m = push(&o->there);
 
     nicstride_msg_init(&m->msg, NICSTRIDE_MSG_PUT, 1, 1);
     m->msg.flags = NICSTRIDE_MSG_CACHED;
-    memcpy(m->layout, &id, sizeof(id));
+    memcpy(m->layout, &list, sizeof(list));
     m->msg.layout_len =
-        (uint32_t)(sizeof(id) + onic_layout_encode_around(l, m->layout + sizeof(id)));
+        (uint32_t)(sizeof(list) + onic_layout_encode_around(l, m->layout + sizeof(list)));
     onic_layout_dup(&m->means, l);
     w->named++;
 }
@@ -167,8 +166,8 @@ static void check_data(message_t *m, const onic_layout_t *list)
 {
     onic_layout_t l;
 
-    UNIT_CHECK(onic_layout_decode_around(&l, list, m->layout + NICSTRIDE_LAYOUT_ID_BYTES,
-                                         m->msg.layout_len - NICSTRIDE_LAYOUT_ID_BYTES) ==
+    UNIT_CHECK(onic_layout_decode_around(&l, list, m->layout + NICSTRIDE_LIST_NUMBER_BYTES,
+                                         m->msg.layout_len - NICSTRIDE_LIST_NUMBER_BYTES) ==
                ONIC_LAYOUT_OK);
     UNIT_CHECK(same(&l, &m->means));
     onic_layout_fini(&l);
@@ -242,18 +241,18 @@ END_TEST
 START_TEST(room)
 {
     enum { ALL = NICSTRIDE_LAYOUT_CACHE_MOST, ENTRIES = NICSTRIDE_LAYOUT_CACHE_ENTRIES };
-    nicstride_sent_layouts_t sent = {.sent = 0};
+    nicstride_sent_layouts_t sent = {.nruns = 0};
 
-    ck_assert(nicstride_layout_send(&sent, 1, ALL + 1) == 0);
-    ck_assert(nicstride_layout_id(&sent, 1) == 0);
-    ck_assert(nicstride_layout_send(&sent, 1, ALL - 100) != 0);
-    ck_assert(nicstride_layout_send(&sent, 2, 101) == 0);
-    ck_assert(nicstride_layout_send(&sent, 2, 100) != 0);
-    ck_assert(nicstride_layout_send(&sent, 2, 100) == 0 && nicstride_layout_id(&sent, 2) != 0);
-    ck_assert(nicstride_layout_send(&sent, 3, 64) == 0);
-    ck_assert(nicstride_layout_send(&sent, 1 + ENTRIES, 1000) != 0);
-    ck_assert(nicstride_layout_id(&sent, 1) == 0 && nicstride_layout_id(&sent, 1 + ENTRIES) != 0);
-    ck_assert(nicstride_layout_send(&sent, 3, ALL - 1100) != 0 && sent.nruns == ALL);
+    ck_assert(!nicstride_layout_send(&sent, 1, ALL + 1));
+    ck_assert(!nicstride_layout_is_sent(&sent, 1));
+    ck_assert(nicstride_layout_send(&sent, 1, ALL - 100));
+    ck_assert(!nicstride_layout_send(&sent, 2, 101));
+    ck_assert(nicstride_layout_send(&sent, 2, 100));
+    ck_assert(!nicstride_layout_send(&sent, 2, 100) && nicstride_layout_is_sent(&sent, 2));
+    ck_assert(!nicstride_layout_send(&sent, 3, 64));
+    ck_assert(nicstride_layout_send(&sent, 1 + ENTRIES, 1000));
+    ck_assert(!nicstride_layout_is_sent(&sent, 1) && nicstride_layout_is_sent(&sent, 1 + ENTRIES));
+    ck_assert(nicstride_layout_send(&sent, 3, ALL - 1100) && sent.nruns == ALL);
 }
 END_TEST
 
@@ -261,7 +260,7 @@ END_TEST
 START_TEST(nonsense)
 {
     world_t w = {.r = {unit_seed()}};
-    nicstride_layout_cache_t kept = {.here = 0};
+    nicstride_layout_cache_t kept = {.broken = false};
     onic_layout_t l;
 
     do {
@@ -269,7 +268,7 @@ START_TEST(nonsense)
         make_type(&w, &l);
     } while (l.nruns == 0);
     for (int i = 0; i < 200000; i++) {
-        nicstride_msg_t msg = {.offset = unit_once_in(&w.r, 2) ? 0 : kept.here,
+        nicstride_msg_t msg = {.offset = unit_below(&w.r, 2),
                                .op = (uint16_t)unit_below(&w.r, 2),
                                .count = unit_below(&w.r, 70)};
         unsigned char piece[PIECE];
