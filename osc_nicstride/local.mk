@@ -25,7 +25,6 @@ osc_nicstride_libnicstride_methods_la_SOURCES = \
 	osc_nicstride/check/check.c \
 	osc_nicstride/check/report.c \
 	osc_nicstride/methods/direct.c \
-	osc_nicstride/methods/pack/fragment.c \
 	osc_nicstride/methods/pack/pack.c \
 	osc_nicstride/methods/pack/serve.c \
 	osc_nicstride/methods/pack/short.c \
@@ -40,6 +39,7 @@ osc_nicstride_libnicstride_methods_la_SOURCES = \
 	osc_nicstride/queue/ask_lock.c \
 	osc_nicstride/queue/describe.c \
 	osc_nicstride/queue/flow.c \
+	osc_nicstride/queue/fragment.c \
 	osc_nicstride/queue/keys.c \
 	osc_nicstride/queue/operation.c \
 	osc_nicstride/queue/presence.c \

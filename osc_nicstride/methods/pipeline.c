@@ -277,6 +277,7 @@ typedef struct nicstride_moving {
 } moving_t;
 
 _Static_assert(sizeof(moving_t) <= NICSTRIDE_KEPT_USE, "what is counted for it");
+_Static_assert(sizeof(moving_t) >= sizeof(nicstride_answering_t), "it may be answered by message");
 
 /* Transfers of all peers that wait for their turn. Transport lock. */
 static STAILQ_HEAD(, nicstride_moving) line = STAILQ_HEAD_INITIALIZER(line);

@@ -37,7 +37,7 @@ void nicstride_pump_queue_locked(nicstride_peer_t *p)
     /* Nothing is sent to a failed peer, and what is queued for it does not wait for its turn. */
     while (!STAILQ_EMPTY(&p->queue.waiting) && (p->failed || may_send(p))) {
         nicstride_op_t *op = STAILQ_FIRST(&p->queue.waiting);
-        const int rc = p->failed ? OMPI_ERR_UNREACH : op->send(op);
+        const int rc = p->failed ? OMPI_ERR_UNREACH : nicstride_send_fragment(op);
 
         if (rc == 0)
             break;
@@ -45,9 +45,8 @@ void nicstride_pump_queue_locked(nicstride_peer_t *p)
             nicstride_op_fail(op);
         if (op->sent == op->size) {
             STAILQ_REMOVE_HEAD(&p->queue.waiting, of_queue);
-            p->queue.length--;
-            nicstride_queued_locked(p->process, -1);
-            op->queued = false;
+            if (--p->queue.length == 0)
+                LIST_REMOVE(p, queue.of_queueing);
             nicstride_op_finish_locked(op);
         }
     }
@@ -77,12 +76,8 @@ void nicstride_peer_end_locked(nicstride_peer_t *p)
 
 void nicstride_pump_all_locked(void)
 {
-    nicstride_process_t *process, *next;
-    nicstride_peer_t *p;
-
-    for (process = LIST_FIRST(&nicstride_queueing); process != NULL; process = next) {
-        next = LIST_NEXT(process, of_queueing);
-        LIST_FOREACH(p, &process->peers, of_process)
-            nicstride_pump_locked(p);
+    for (nicstride_peer_t *p = LIST_FIRST(&nicstride_queueing), *next; p != NULL; p = next) {
+        next = LIST_NEXT(p, queue.of_queueing);
+        nicstride_pump_queue_locked(p);
     }
 }

@@ -88,7 +88,8 @@ void nicstride_op_free_locked(nicstride_op_t *op)
 
 void nicstride_queue_drop_locked(nicstride_peer_t *p)
 {
-    nicstride_queued_locked(p->process, -(int)p->queue.length);
+    if (p->queue.length > 0)
+        LIST_REMOVE(p, queue.of_queueing);
     STAILQ_INIT(&p->queue.waiting);
     p->queue.length = 0;
 }
@@ -119,7 +120,7 @@ static void end_request(nicstride_op_t *op)
 
 void nicstride_op_finish_locked(nicstride_op_t *op)
 {
-    if (op->queued || op->in_flight > 0 || op->sent < op->size ||
+    if (op->in_flight > 0 || op->sent < op->size ||
         (nicstride_op_wants_reply(op) && op->received < op->size))
         return;
     TAILQ_REMOVE(&op->peer->queue.live, op, of_live);
@@ -154,7 +155,6 @@ void nicstride_op_fail(nicstride_op_t *op)
 static void fail_held(nicstride_op_t *op)
 {
     op->failing = true;
-    op->queued = false;
     op->in_flight++;
     nicstride_op_fail(op);
     op->in_flight--;

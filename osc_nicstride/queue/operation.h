@@ -38,17 +38,12 @@ struct nicstride_op {
     uint32_t granule; /**< bytes of an element that fragments must not tear; 1 for puts and gets */
     int64_t disp;
     uint64_t size;
-    uint64_t sent;      /**< bytes of the operation handed to the transport */
+    uint64_t sent;      /**< bytes handed to the transport; if not all are, it may be queued */
     uint64_t received;  /**< bytes received in replies */
     uint32_t in_flight; /**< sends that are not locally complete, and replies being received */
-    bool queued;        /**< it is in the peer's queue */
-
-    bool reported;   /**< its request has ended */
-    bool failing;    /**< it has failed; nothing more is expected */
-    uint64_t number; /**< its number in the peer's queue, from 1 */
-    /** Sends the next message of a queued operation: 1, or 0 if there is no credit for it; else an
-     *  error. */
-    int (*send)(struct nicstride_op *op);
+    bool reported;      /**< its request has ended */
+    bool failing;       /**< it has failed; nothing more is expected */
+    uint64_t number;    /**< its number in the peer's queue, from 1 */
     const nicstride_method_row_t *row; /**< the row that moves its data; NULL: messages do */
     void *of_row;                      /**< what that row keeps for it */
     int error;
@@ -96,6 +91,9 @@ int nicstride_rows_progress_locked(bool *left_p);
 bool nicstride_ops_in_flight_locked(nicstride_peer_t *p);
 /** True if what is under way to the peer needs work of its process. An adapter's work does not. */
 bool nicstride_needs_peer_locked(nicstride_peer_t *p);
+/** Sends the next message of a queued operation: 1, or 0 if there is no credit for it; else an
+ *  error. */
+int nicstride_send_fragment(nicstride_op_t *op);
 /** Stops sending what is queued. The operations stay. */
 void nicstride_queue_drop_locked(nicstride_peer_t *p);
 /** Frees operations that a peer will never end, after the transport was closed. */

@@ -53,7 +53,7 @@ static void sent_cb(void *arg, int status)
     if (status != OMPI_SUCCESS)
         nicstride_give_up_locked(p);
     p->flow.posting--;
-    if (p->process->queued > 0)
+    if (p->queue.length > 0)
         onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
 }
 

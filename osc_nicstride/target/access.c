@@ -118,17 +118,6 @@ void nicstride_access_end(nicstride_pending_access_t *a, int error)
     nicstride_access_close(a);
 }
 
-void *nicstride_access_resize(nicstride_pending_access_t *a, size_t size)
-{
-    nicstride_module_t *m = a->m;
-    nicstride_pending_access_t *moved;
-
-    LIST_REMOVE(a, of_window);
-    moved = realloc(a, size);
-    LIST_INSERT_HEAD(&m->accesses, moved != NULL ? moved : a, of_window);
-    return moved;
-}
-
 void nicstride_cancel_waiting_locked(nicstride_module_t *m)
 {
     nicstride_pending_access_t *a = LIST_FIRST(&m->accesses);

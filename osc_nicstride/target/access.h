@@ -74,8 +74,6 @@ int nicstride_access_open(const nicstride_incoming_t *in, size_t size, void **ac
 void nicstride_access_end(nicstride_pending_access_t *a, int error);
 /** The same if the origin learns of it in another way. */
 void nicstride_access_close(nicstride_pending_access_t *a);
-/** Changes the size of a record, which moves. NULL if memory is exhausted: then it stays. */
-void *nicstride_access_resize(nicstride_pending_access_t *a, size_t size);
 /** Cancels what has not begun, before the window goes away. */
 void nicstride_cancel_waiting_locked(nicstride_module_t *m);
 /** Called after the program detached memory, or, with `all`, to free the window. Ends transfers

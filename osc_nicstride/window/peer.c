@@ -16,8 +16,6 @@
 /* All processes. Transport lock. */
 static LIST_HEAD(, nicstride_process) processes = LIST_HEAD_INITIALIZER(processes);
 
-struct nicstride_processes nicstride_queueing = LIST_HEAD_INITIALIZER(nicstride_queueing);
-
 nicstride_process_t *nicstride_process_of_locked(onic_peer_t *peer)
 {
     void **slot = onic_peer_slot(peer, ONIC_AM_OSC);
@@ -49,6 +47,8 @@ void nicstride_processes_fini(void)
 }
 
 /* ---- peers ----------------------------------------------------------------------------------- */
+
+struct nicstride_queueing nicstride_queueing = LIST_HEAD_INITIALIZER(nicstride_queueing);
 
 void nicstride_peer_free_locked(nicstride_peer_t *p)
 {

@@ -24,24 +24,9 @@
 /** A process, with its state for all windows. */
 typedef struct nicstride_process {
     LIST_ENTRY(nicstride_process) next;
-    LIST_HEAD(, nicstride_peer) peers; /**< its peers in all windows */
-    unsigned queued;                   /**< operations in the queues of these peers; if not 0: */
-    LIST_ENTRY(nicstride_process) of_queueing;
+    LIST_HEAD(, nicstride_peer) peers;   /**< its peers in all windows */
     void *of_row[NICSTRIDE_METHODS_MAX]; /**< what each method's row keeps for it, or NULL */
 } nicstride_process_t;
-
-/** The processes for which operations are queued. Transport lock. */
-extern LIST_HEAD(nicstride_processes, nicstride_process) nicstride_queueing;
-
-/** Adds `more` (negative: fewer) to the operations queued for the process. */
-static inline void nicstride_queued_locked(nicstride_process_t *p, int more)
-{
-    if (p->queued == 0 && more > 0)
-        LIST_INSERT_HEAD(&nicstride_queueing, p, of_queueing);
-    p->queued += (unsigned)more;
-    if (p->queued == 0 && more < 0)
-        LIST_REMOVE(p, of_queueing);
-}
 
 typedef struct nicstride_module nicstride_module_t;
 typedef struct nicstride_op nicstride_op_t;
@@ -72,7 +57,8 @@ typedef struct nicstride_flow {
  *  it. */
 typedef struct nicstride_queue {
     STAILQ_HEAD(, nicstride_op) waiting; /**< operations with fragments still to send */
-    uint32_t length;                     /**< the number of these */
+    uint32_t length;                     /**< the number of these; if not 0: */
+    LIST_ENTRY(nicstride_peer) of_queueing;
     /** Operations that are not locally complete, in order. */
     TAILQ_HEAD(nicstride_live, nicstride_op) live;
     uint64_t enqueued; /**< operations ever queued, which is the number of the last one */
@@ -155,6 +141,9 @@ typedef struct nicstride_peer {
     nicstride_layout_cache_t *kept; /**< its lists that are cached here; as above */
     nicstride_order_t order; /**< what was written to it; noted with the transport lock held */
 } nicstride_peer_t;
+
+/** The peers in whose queues operations wait. Transport lock. */
+extern LIST_HEAD(nicstride_queueing, nicstride_peer) nicstride_queueing;
 
 /** Where a method's row keeps whether it reaches the peer for such a transfer. */
 static inline int *nicstride_known(nicstride_peer_t *p, nicstride_method_t method,

@@ -55,14 +55,12 @@ static void enqueue(nicstride_peer_t *p, nicstride_op_t *op, bool first)
 {
     if (op->target.nruns != 0)
         onic_cursor_init(&op->slice, &op->target, 0);
-    op->queued = true;
-    op->send = nicstride_send_fragment;
     if (first)
         STAILQ_INSERT_HEAD(&p->queue.waiting, op, of_queue);
     else
         STAILQ_INSERT_TAIL(&p->queue.waiting, op, of_queue);
-    p->queue.length++;
-    nicstride_queued_locked(p->process, 1);
+    if (p->queue.length++ == 0)
+        LIST_INSERT_HEAD(&nicstride_queueing, p, queue.of_queueing);
 }
 
 void nicstride_op_by_message_locked(nicstride_op_t *op)
@@ -98,8 +96,8 @@ static int start(nicstride_transfer_t *t, bool *done_p)
         op->in_flight++; /* it stays valid */
         nicstride_pump_locked(p);
         op->in_flight--;
-        *done_p =
-            !op->queued && op->in_flight == 0 && op->error == 0 && !nicstride_op_wants_reply(op);
+        *done_p = op->sent == op->size && op->in_flight == 0 && op->error == 0 &&
+                  !nicstride_op_wants_reply(op);
         if (*done_p)
             op->request = NULL;
         nicstride_op_finish_locked(op);

@@ -16,9 +16,6 @@ extern const nicstride_method_row_t nicstride_pack;
  *  operation must have been made as a queued one and entered. Transport lock. */
 void nicstride_op_by_message_locked(nicstride_op_t *op);
 
-/** nicstride_op_t's `send`. Transport lock. */
-int nicstride_send_fragment(nicstride_op_t *op);
-
 /* ---- at the target: nicstride_handler_t ------------------------------------------------------ */
 
 void nicstride_on_put(const nicstride_incoming_t *in);
@@ -31,7 +28,17 @@ void nicstride_on_accumulate(const nicstride_incoming_t *in);
 /** Compare and swap. */
 void nicstride_on_swap(const nicstride_incoming_t *in);
 
+/** A get that is being answered in fragments. */
+typedef struct nicstride_answering {
+    nicstride_pending_access_t access; /**< `at` is the next packed byte of the layout */
+    uint64_t offset;                   /**< the same position in the origin's operation */
+    uint64_t left;
+    bool running; /**< it is in the sending loop, so completions need not continue it */
+    unsigned in_flight;
+} nicstride_answering_t;
+
 /** Answers a get of any length fragment by fragment. Transport lock. */
 void nicstride_answer_in_fragments(const nicstride_incoming_t *in);
-/** The same for a get whose access is open; takes that over. */
+/** The same for a get whose access is open; takes that over, in a record with room for
+ *  nicstride_answering_t. */
 void nicstride_answer_opened(nicstride_pending_access_t *access);

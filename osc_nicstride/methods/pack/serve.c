@@ -11,14 +11,7 @@
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
 
-/** A get that is being answered. */
-typedef struct answer {
-    nicstride_pending_access_t access; /**< `at` is the next packed byte of the layout */
-    uint64_t offset;                   /**< the same position in the origin's operation */
-    uint64_t left;
-    bool running; /**< it is in the sending loop, so completions need not continue it */
-    unsigned in_flight;
-} answer_t;
+typedef nicstride_answering_t answer_t;
 
 _Static_assert(sizeof(answer_t) <= NICSTRIDE_KEPT_USE, "what is counted for it");
 
@@ -114,16 +107,8 @@ void nicstride_answer_in_fragments(const nicstride_incoming_t *in)
 
 void nicstride_answer_opened(nicstride_pending_access_t *access)
 {
-    answer_t *a = nicstride_access_resize(access, sizeof(*a));
-
-    if (a != NULL) {
-        a->access.cancel = NULL;
-        answer(a);
-        return;
-    }
-    const nicstride_incoming_t in = {.m = access->m, .p = access->p, .msg = &access->msg};
-    nicstride_reply_locked(&in, NULL, in.msg->len, MPI_ERR_NO_MEM);
-    nicstride_access_close(access);
+    access->cancel = NULL;
+    answer((answer_t *)access);
 }
 
 /** Packs or unpacks the bytes of a short message; returns an error class, or 0. */

@@ -4,10 +4,8 @@
  */
 /** @file Fragments: an operation that is too long for one message, or has to wait, is sent in
  *  several messages, each of which describes its own bytes of the target. */
-#include "osc_nicstride/methods/pack/parts.h"
-
 #include "osc_nicstride/queue/describe.h"
-#include "osc_nicstride/queue/flow.h"
+#include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/op.h"
@@ -126,7 +124,7 @@ static void fragment_sent_cb(void *arg, int status)
 
     p->flow.posting--;
     nicstride_op_sent_cb(arg, status);
-    if (p->process->queued > 0)
+    if (p->queue.length > 0)
         onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
 }
 
