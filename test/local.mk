@@ -341,7 +341,6 @@ AM_DEFAULT_SOURCE_EXT = .c
 LDADD = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_LIBS) -lm
 
 mpi_programs = \
-	test/mpi/accumulate_derived \
 	test/mpi/accumulate_ops \
 	test/mpi/accumulate_together \
 	test/mpi/atomicity \
@@ -364,6 +363,7 @@ mpi_programs = \
 	test/mpi/closed \
 	test/mpi/connection_lost \
 	test/mpi/counters \
+	test/mpi/derived_types \
 	test/mpi/detach_early \
 	test/mpi/died \
 	test/mpi/device \

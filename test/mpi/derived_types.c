@@ -3,11 +3,15 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 1-4 */
+/* thorough */
 /* windows: create allocate dynamic shared */
 /**
  * @file
- * MPI_Accumulate and MPI_Get_accumulate with derived datatypes of many shapes and counts on all
- * sides, padded pair types among them, with less data than there is room for, and with several
+ * MPI_Put, MPI_Get, MPI_Accumulate and MPI_Get_accumulate move what the datatypes say and nothing
+ * else: random trees of datatypes on all sides, also with absolute addresses under MPI_BOTTOM,
+ * against their typemaps, every way to synchronise, every pair of ranks including itself. Padded
+ * pair types and records are among them, and less data than there is room for. After each epoch the
+ * whole window and all buffers are compared with the reference. And accumulates of several
  * megabytes at once.
  */
 #include <stddef.h>
@@ -15,6 +19,7 @@
 #include <string.h>
 
 #include "test/mpi/predefined.h"
+#include "test/mpi/rma.h"
 #include "test/mpi/testlib.h"
 #include "test/mpi/transfer.h"
 
@@ -24,23 +29,29 @@
 
 /* ---- random shapes, everybody with everybody ---- */
 
+typedef enum call { PUT, GET, ACCUMULATE, GET_ACCUMULATE, CALLS } call_t;
+
+static const char *const call_names[] = {"put", "get", "accumulate", "get_accumulate"};
+
 /** What one rank does to another. */
 typedef struct update {
+    call_t call;
     tr_element_t element;
-    int n, given; /**< elements at the target, and of the origin, which may be fewer */
-    MPI_Op op;
-    bool fetch;    /**< get_accumulate */
+    int n, given;  /**< elements where data go, and of these data, which may be fewer */
+    MPI_Op op;     /**< MPI_REPLACE for a put, MPI_NO_OP for a get */
     bool absolute; /**< addresses in the types: MPI_BOTTOM, and displacement 0 where dynamic */
     uint64_t seed;
     tr_side_t origin, result, target;
 } update_t;
 
-static const tr_element_t elements[] = {TR_BYTE,    TR_SHORT, TR_INT,      TR_DOUBLE,
-                                        TR_COMPLEX, TR_PAIR,  TR_WIDE_PAIR};
+static bool fetches(const update_t *u)
+{
+    return u->call == GET || u->call == GET_ACCUMULATE;
+}
 
 static MPI_Op pick_op(tl_rng_t *rng, tr_element_t element)
 {
-    if (tl_range(rng, 0, 5) == 0)
+    if (element == TR_RECORD || tl_range(rng, 0, 5) == 0)
         return MPI_REPLACE;
     switch (element) {
     case TR_BYTE:
@@ -62,25 +73,62 @@ static void drop(update_t *u)
     tr_free(&u->target);
 }
 
+/** Vectors of two blocks in each other, more than a layout has levels. */
+static tr_side_t tower(tl_rng_t *rng, tr_element_t element, int levels)
+{
+    MPI_Datatype type, above;
+
+    MPI_Type_dup(tr_basic(element), &type);
+    for (int i = 0; i < levels; i++) {
+        MPI_Aint lb, extent;
+
+        MPI_Type_get_extent(type, &lb, &extent);
+        MPI_Type_create_hvector(2, 1, extent + tl_range(rng, 1, 12), type, &above);
+        MPI_Type_free(&type);
+        type = above;
+    }
+    MPI_Type_commit(&type);
+    return tr_place(type, 1);
+}
+
+static void make_towers(tl_rng_t *rng, update_t *u)
+{
+    const int levels = (int)tl_range(rng, 8, 12);
+
+    u->n = u->given = 1 << levels;
+    u->origin = tower(rng, u->element, levels);
+    u->result = tower(rng, u->element, levels);
+    u->target = tower(rng, u->element, levels);
+}
+
+static void make_shapes(tl_rng_t *rng, update_t *u)
+{
+    u->given = tl_range(rng, 0, 2) == 0 ? (int)tl_range(rng, 0, u->n) : u->n;
+    u->origin = tr_shape(rng, u->element, u->given, TR_ORIGIN | TR_OVERLAP);
+    u->result = tr_shape(rng, u->element, u->n, TR_ORIGIN);
+    u->target = tr_shape(rng, u->element, u->call == GET ? u->given : u->n,
+                         u->call == GET ? TR_OVERLAP : 0);
+}
+
 /** Every rank can work out what `origin` does to `target` in a round. */
 static update_t plan(int round, int origin, int target)
 {
     uint64_t stream = ((uint64_t)round << 16) + (uint64_t)(origin << 8) + (uint64_t)target;
     tl_rng_t rng = tl_rng(tl_seed() + 77, stream);
-    update_t u = {.element = elements[tl_range(&rng, 0, sizeof(elements) / sizeof(*elements) - 1)]};
+    update_t u = {.call = (call_t)tl_range(&rng, 0, CALLS - 1),
+                  .element = (tr_element_t)tl_range(&rng, 0, TR_ELEMENTS - 1)};
 
-    u.op = pick_op(&rng, u.element);
-    u.fetch = tl_range(&rng, 0, 1);
+    u.op = u.call == PUT ? MPI_REPLACE : u.call == GET ? MPI_NO_OP : pick_op(&rng, u.element);
     u.absolute = tl_one_in(&rng, 3);
     u.seed = tl_random(&rng);
     u.n = (int)tl_range(&rng, 0, (int64_t)1 << tl_range(&rng, 0, 10));
-    if (u.fetch && u.op == MPI_REPLACE && tl_range(&rng, 0, 1))
+    if (u.call == GET_ACCUMULATE && u.op == MPI_REPLACE && tl_range(&rng, 0, 1))
         u.op = MPI_NO_OP;
     while (true) {
-        u.given = tl_range(&rng, 0, 2) == 0 ? (int)tl_range(&rng, 0, u.n) : u.n;
-        u.origin = tr_shape(&rng, u.element, u.given, TR_ORIGIN | TR_OVERLAP);
-        u.result = tr_shape(&rng, u.element, u.n, TR_ORIGIN);
-        u.target = tr_shape(&rng, u.element, u.n, 0);
+        if (u.element <= TR_SHORT && tl_one_in(&rng, 4))
+            make_towers(&rng, &u);
+        else
+            make_shapes(&rng, &u);
         if (u.target.span <= SLOT)
             return u;
         drop(&u);
@@ -95,6 +143,10 @@ static void fill(tr_element_t element, void *memory, MPI_Aint bytes, uint64_t se
     predefined_t type;
     int i = 0;
 
+    if (element == TR_RECORD) {
+        tl_fill_random(memory, (size_t)bytes, seed);
+        return;
+    }
     while (predefined_get(i, &type) && type.type != basic)
         i++;
     memset(memory, 0, (size_t)bytes);
@@ -110,15 +162,17 @@ static uint64_t slot_seed(int round, int origin, int target)
 static void apply(const update_t *u, const void *sent, void *slot)
 {
     MPI_Datatype basic = tr_basic(u->element);
+
+    if (u->op == MPI_REPLACE)
+        tr_copy(&u->origin, sent, &u->target, slot);
+    if (u->op == MPI_REPLACE || u->op == MPI_NO_OP)
+        return;
     tr_side_t plain = tr_plain(basic, u->n), given = tr_plain(basic, u->given);
     void *in = tl_alloc((size_t)plain.span), *inout = tl_alloc((size_t)plain.span);
 
     tr_copy(&u->origin, sent, &given, in);
     tr_copy(&u->target, slot, &plain, inout);
-    if (u->op == MPI_REPLACE)
-        memcpy(inout, in, (size_t)given.span);
-    else if (u->op != MPI_NO_OP)
-        TL_MPI(MPI_Reduce_local(in, inout, u->given, basic, u->op));
+    TL_MPI(MPI_Reduce_local(in, inout, u->given, basic, u->op));
     tr_copy(&plain, inout, &u->target, slot);
     tr_free(&plain);
     tr_free(&given);
@@ -130,13 +184,17 @@ static void apply(const update_t *u, const void *sent, void *slot)
 static void call(const tl_window_t *w, const update_t *u, int target, MPI_Aint disp, void *sent,
                  void *result, const tr_side_t *o, const tr_side_t *r, const tr_side_t *t)
 {
-    if (u->fetch) {
-        TL_MPI(MPI_Get_accumulate(sent, o->count, o->type, result, r->count, r->type, target, disp,
-                                  t->count, t->type, u->op, w->win));
-    } else {
-        TL_MPI(MPI_Accumulate(sent, o->count, o->type, target, disp, t->count, t->type, u->op,
-                              w->win));
-    }
+    const rma_t calls[CALLS] = {RMA_PUT, RMA_GET, RMA_ACCUMULATE, RMA_GET_ACCUMULATE};
+    const rma_given_t g = {.origin = {sent, o->count, o->type},
+                           .result = {result, r->count, r->type},
+                           .target = target,
+                           .disp = disp,
+                           .n = t->count,
+                           .type = t->type,
+                           .op = u->op,
+                           .win = w->win};
+
+    TL_MPI(rma_call(calls[u->call], &g, NULL));
 }
 
 static tr_side_t at_address(const tr_side_t *side, MPI_Aint address)
@@ -174,7 +232,7 @@ static void check_result(const tl_window_t *w, const update_t *u, int round, int
     unsigned char *slot = tl_alloc((size_t)SLOT), *want = tl_alloc((size_t)u->result.span);
 
     memset(want, 0x5A, (size_t)u->result.span);
-    if (u->fetch) {
+    if (fetches(u)) {
         fill(u->element, slot, SLOT, slot_seed(round, w->rank, target));
         tr_copy(&u->target, slot, &u->result, want);
     }
@@ -194,7 +252,7 @@ static void check_slot(const tl_window_t *w, int round, int origin)
     apply(&u, sent, want);
     TL_BYTES(w->base + origin * SLOT, want, (size_t)SLOT,
              "%s, round %d, %s of %d elements of kind %d by rank %d", tl_kind_name(w->kind), round,
-             u.fetch ? "get_accumulate" : "accumulate", u.n, (int)u.element, origin);
+             call_names[u.call], u.n, (int)u.element, origin);
     drop(&u);
     free(want);
     free(sent);
