@@ -125,10 +125,12 @@ static inline bool nicstride_fence_has_come(nicstride_fence_t *f,
     return true;
 }
 
-/** Begins the process's next fence. */
+/** Begins the process's next fence. Where numbers wrap, 0 is left out, as flags have that mark
+ *  initially, and 1, so that even and odd ones take turns. */
 static inline void nicstride_fence_begin(nicstride_fence_t *f, bool marked)
 {
-    f->number++;
+    if (++f->number == 0)
+        f->number = 2;
     f->step = 0;
     f->passed = false;
     f->marked = marked;
