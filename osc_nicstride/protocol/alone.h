@@ -18,20 +18,13 @@ typedef struct nicstride_alone {
     bool one;       /**< there was exactly one before that */
 } nicstride_alone_t;
 
-/** True if a transfer that begins now is the first, and the one before it was alone. */
-static inline bool nicstride_alone_would(const nicstride_alone_t *a)
-{
-    return __atomic_load_n(&a->begun, __ATOMIC_RELAXED) == 0 &&
-           __atomic_load_n(&a->one, __ATOMIC_RELAXED);
-}
-
-/** Counts a transfer that begins. Returns the same. */
+/** Counts a transfer that begins. True if it is the first, and the one before it was alone. */
 static inline bool nicstride_alone_begin(nicstride_alone_t *a)
 {
-    const bool alone = nicstride_alone_would(a);
+    const uint32_t begun = __atomic_load_n(&a->begun, __ATOMIC_RELAXED);
 
-    __atomic_store_n(&a->begun, __atomic_load_n(&a->begun, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
-    return alone;
+    __atomic_store_n(&a->begun, begun + 1, __ATOMIC_RELAXED);
+    return begun == 0 && __atomic_load_n(&a->one, __ATOMIC_RELAXED);
 }
 
 /** Notes that everything begun, if anything, was waited for. */

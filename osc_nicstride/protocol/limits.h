@@ -19,9 +19,8 @@
 
 /** The most bytes of messages, with their lengths, that travel in one batch (message.h). */
 #define NICSTRIDE_BATCH_MAX 16384
-/** The most puts or gets in one message (vector.h), and the bytes that describe so many gets. */
+/** The most puts or gets in one message (vector.h). */
 #define NICSTRIDE_VECTOR_MAX 32
-#define NICSTRIDE_GETV_MAX   (NICSTRIDE_VECTOR_MAX * 12)
 
 /** The most data in an answer in shared memory, bytes (reply_line.h). */
 #define NICSTRIDE_REPLY_LINE_DATA 48

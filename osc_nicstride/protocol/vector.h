@@ -18,13 +18,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "osc_nicstride/protocol/limits.h"
-
 /** Bytes of a record before its data. */
 #define NICSTRIDE_RECORD_HEAD 12
-
-_Static_assert(NICSTRIDE_GETV_MAX == NICSTRIDE_VECTOR_MAX * NICSTRIDE_RECORD_HEAD,
-               "of its records");
 
 /** Writes the head of a record; returns where its data belongs. */
 static inline unsigned char *nicstride_record_write(unsigned char *at, uint64_t place, uint32_t len)
