@@ -4,6 +4,7 @@
  */
 /* ranks: 1-4 */
 /* windows: create allocate dynamic shared */
+/* methods: auto */
 /**
  * @file
  * What a window says: by MPI_Win_shared_query where the memory of others is mapped, whatever made
