@@ -5,10 +5,8 @@
 noinst_LTLIBRARIES += pml_superpipe/libsuperpipe_core.la
 
 pml_superpipe_libsuperpipe_core_la_SOURCES = \
-	pml_superpipe/matching/comm.c \
 	pml_superpipe/matching/header.c \
 	pml_superpipe/matching/match.c \
-	pml_superpipe/matching/rings.c \
 	pml_superpipe/protocols/choice.c \
 	pml_superpipe/protocols/cost.c \
 	pml_superpipe/protocols/transfer.c

@@ -69,8 +69,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_pml_header \
 	test/unit/check_pml_match \
 	test/unit/check_pml_reuse \
-	test/unit/check_pml_rings \
-	test/unit/check_pml_steps \
 	test/unit/check_pml_transfer \
 	test/unit/check_message \
 	test/unit/check_region \
@@ -243,10 +241,6 @@ test_unit_check_pml_match_SOURCES = \
 test_unit_check_pml_match_LDADD = $(pml_ldadd)
 test_unit_check_pml_reuse_LDADD = pml_superpipe/libsuperpipe_core.la common/libonic_core.la \
 	$(check_libs)
-test_unit_check_pml_rings_LDADD = $(pml_ldadd)
-# With an allocator that can be told to fail.
-test_unit_check_pml_rings_LDFLAGS = -Wl,--wrap=calloc
-test_unit_check_pml_steps_LDADD = common/libonic_core.la $(pml_ldadd)
 test_unit_check_pml_transfer_LDADD = $(pml_ldadd)
 test_unit_check_message_LDADD = $(unit_ldadd)
 test_unit_check_region_LDADD = $(unit_ldadd)

@@ -65,35 +65,20 @@ int superpipe_enable(bool enable)
     return OMPI_SUCCESS;
 }
 
-static void free_channel(superpipe_channel_t *c)
-{
-    superpipe_match_fini(&c->match.match);
-    free(c->peer);
-    free(c);
-}
-
 int superpipe_add_comm(ompi_communicator_t *comm)
 {
     superpipe_channel_t *c = calloc(1, sizeof(*c));
     const int procs = comm->c_remote_group->grp_proc_count;
-    const uint32_t nranks = procs > 0 ? (uint32_t)procs : 1;
+    const size_t nranks = procs > 0 ? (size_t)procs : 1;
 
     if (c == NULL || (c->peer = calloc(nranks, sizeof(superpipe_peer_t *))) == NULL) {
         free(c);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    superpipe_match_init(&c->match.match);
-    c->match.context = ONIC_COMM_INDEX(comm);
-    c->match.nranks = nranks;
     c->comm = comm;
-    onic_transport_lock();
-    if (superpipe_comms_add(&superpipe.comms, &c->match) != 0) {
-        onic_transport_unlock();
-        free_channel(c);
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
     comm->c_pml_comm = (struct mca_pml_comm_t *)c;
-    superpipe_unpark_locked(c);
+    onic_transport_lock();
+    LIST_INSERT_HEAD(&superpipe.channels, c, of_all);
     onic_transport_unlock();
     return OMPI_SUCCESS;
 }
@@ -101,23 +86,30 @@ int superpipe_add_comm(ompi_communicator_t *comm)
 int superpipe_del_comm(ompi_communicator_t *comm)
 {
     superpipe_channel_t *c = (superpipe_channel_t *)comm->c_pml_comm;
+    const uint32_t context = ONIC_COMM_INDEX(comm);
     superpipe_receive_t *receive;
-    superpipe_message_t *m;
+    superpipe_message_t *m, *next;
     size_t cursor = 0;
 
     if (c == NULL)
         return OMPI_SUCCESS;
     comm->c_pml_comm = NULL;
     onic_transport_lock();
-    superpipe.comms.known[c->match.context] = NULL;
+    LIST_REMOVE(c, of_all);
     /* Receives retain their communicator, so some can be left only at the end of the program. */
-    while ((receive = superpipe_match_abandon(&c->match.match, SUPERPIPE_ALL_RECEIVES, &cursor)) !=
-           NULL)
+    while ((receive = superpipe_match_abandon(&superpipe.match, context, SUPERPIPE_ALL_RECEIVES,
+                                              &cursor)) != NULL)
         superpipe_fail_locked(superpipe_request_of(receive), MPI_ERR_COMM);
-    while ((m = superpipe_match_discard(&c->match.match)) != NULL)
+    for (m = TAILQ_FIRST(superpipe_match_arrived(&superpipe.match, context)); m != NULL; m = next) {
+        next = TAILQ_NEXT(m, of_context);
+        if (m->context != context)
+            continue;
+        superpipe_match_take(&superpipe.match, m);
         superpipe_discard_locked((superpipe_unexpected_t *)m);
+    }
     onic_transport_unlock();
-    free_channel(c);
+    free(c->peer);
+    free(c);
     return OMPI_SUCCESS;
 }
 
@@ -144,12 +136,15 @@ void superpipe_watch_stranger(ompi_communicator_t *comm, int rank)
 
 int superpipe_dump(ompi_communicator_t *comm, int verbose)
 {
-    const superpipe_channel_t *c = (superpipe_channel_t *)comm->c_pml_comm;
+    const uint32_t context = ONIC_COMM_INDEX(comm);
+    const superpipe_message_t *m;
+    unsigned n = 0;
 
     (void)verbose;
-    if (c != NULL)
-        opal_output(0, "pml_superpipe: communicator %llu: %llu unexpected messages",
-                    (unsigned long long)c->match.context,
-                    (unsigned long long)c->match.match.nunexpected);
+    onic_transport_lock();
+    TAILQ_FOREACH(m, superpipe_match_arrived(&superpipe.match, context), of_context)
+        n += m->context == context;
+    onic_transport_unlock();
+    opal_output(0, "pml_superpipe: communicator %u: %u unexpected messages", (unsigned)context, n);
     return OMPI_SUCCESS;
 }

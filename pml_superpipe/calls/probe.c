@@ -21,15 +21,14 @@ static void fill(ompi_status_public_t *status, const superpipe_unexpected_t *m)
 static bool look(int src, int tag, ompi_communicator_t *comm, superpipe_unexpected_t **taken_p,
                  ompi_status_public_t *status)
 {
-    superpipe_channel_t *c = (superpipe_channel_t *)comm->c_pml_comm;
     superpipe_message_t *m;
 
     onic_transport_lock();
-    m = superpipe_match_probe(&c->match.match, src, tag);
+    m = superpipe_match_probe(&superpipe.match, ONIC_COMM_INDEX(comm), src, tag);
     if (m != NULL)
         fill(status, (superpipe_unexpected_t *)m);
     if (m != NULL && taken_p != NULL) {
-        superpipe_match_take(&c->match.match, m);
+        superpipe_match_take(&superpipe.match, m);
         *taken_p = (superpipe_unexpected_t *)m;
     }
     onic_transport_unlock();

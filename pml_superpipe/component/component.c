@@ -239,10 +239,11 @@ static void forget_peers(void)
 
 static void free_all(void)
 {
-    /* Messages for a communicator that was never made. */
-    for (superpipe_message_t *m; (m = TAILQ_FIRST(&superpipe.comms.parked)) != NULL; free(m))
-        TAILQ_REMOVE(&superpipe.comms.parked, m, of_list);
-    free(superpipe.comms.known);
+    /* Messages for communicators that were never made. */
+    for (uint32_t i = 0; i < SUPERPIPE_CONTEXT_LISTS; i++)
+        for (superpipe_message_t *m;
+             (m = TAILQ_FIRST(superpipe_match_arrived(&superpipe.match, i))) != NULL; free(m))
+            superpipe_match_take(&superpipe.match, m);
     onic_handles_fini(&superpipe.handles);
     for (superpipe_peer_t *p; (p = LIST_FIRST(&superpipe.peers)) != NULL;) {
         LIST_REMOVE(p, of_all);
@@ -284,7 +285,7 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
         return NULL;
     if (open_wire() != OMPI_SUCCESS)
         return NULL;
-    TAILQ_INIT(&superpipe.comms.parked);
+    superpipe_match_init(&superpipe.match);
     superpipe.done_tail = &superpipe.done_head;
     OBJ_CONSTRUCT(&superpipe.requests, opal_free_list_t);
     superpipe.open = true;

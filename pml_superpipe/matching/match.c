@@ -5,158 +5,170 @@
 /** @file Receives and messages; see match.h. */
 #include "pml_superpipe/matching/match.h"
 
-#include <string.h>
-
-#define CONTAINER(type, member, at) ((type *)((char *)(at)-offsetof(type, member)))
-
-/** The key of receives of a class that match this source and tag. */
-static uint64_t key_in(superpipe_class_t class, int32_t source, int32_t tag)
+/** The list of a key. Sources and tags may be consecutive numbers or have any stride: a single
+ *  multiplication would put some of them into the same list. */
+static size_t list_of(uint32_t context, int32_t source, int32_t tag)
 {
-    return superpipe_match_key(class & SUPERPIPE_ONE_TAG ? SUPERPIPE_ANY_SOURCE : source,
-                               class & SUPERPIPE_ONE_SOURCE ? SUPERPIPE_ANY_TAG : tag);
+    uint64_t key = (uint64_t)(uint32_t)source << 32 | (uint32_t)tag;
+
+    key = (key ^ key >> 32 ^ context) * UINT64_C(0x9e3779b97f4a7c15);
+    key = (key ^ key >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+    return key >> (64 - SUPERPIPE_KEY_BITS);
 }
 
-static bool has_tag(superpipe_class_t class, int32_t tag)
+static bool is_exact(int32_t source, int32_t tag)
 {
-    return tag >= 0 || !(class & SUPERPIPE_ONE_SOURCE);
+    return source != SUPERPIPE_ANY_SOURCE && tag != SUPERPIPE_ANY_TAG;
+}
+
+static superpipe_receives_t *receives_of(superpipe_match_t *m, uint32_t context, int32_t source,
+                                         int32_t tag)
+{
+    return &m->posted[is_exact(source, tag)
+                          ? list_of(context, source, tag)
+                          : SUPERPIPE_KEY_LISTS + context % SUPERPIPE_CONTEXT_LISTS];
+}
+
+/** True if a receive of that source and tag, or wildcards, takes a message. */
+static bool takes(int32_t source, int32_t tag, int32_t message_source, int32_t message_tag)
+{
+    return (source == message_source || source == SUPERPIPE_ANY_SOURCE) &&
+           (tag == message_tag || (tag == SUPERPIPE_ANY_TAG && message_tag >= 0));
 }
 
 void superpipe_match_init(superpipe_match_t *m)
 {
-    memset(m, 0, sizeof(*m));
-    superpipe_rings_init(&m->posted);
-    superpipe_rings_init(&m->unexpected);
-    TAILQ_INIT(&m->application);
-    TAILQ_INIT(&m->internal);
-    m->indexed[SUPERPIPE_EXACT] = true;
-}
-
-void superpipe_match_fini(superpipe_match_t *m)
-{
-    superpipe_rings_fini(&m->posted);
-    superpipe_rings_fini(&m->unexpected);
+    *m = (superpipe_match_t){.posts = 0};
+    for (size_t i = 0; i < SUPERPIPE_KEY_LISTS + SUPERPIPE_CONTEXT_LISTS; i++)
+        TAILQ_INIT(&m->posted[i]);
+    for (size_t i = 0; i < SUPERPIPE_KEY_LISTS; i++)
+        TAILQ_INIT(&m->by_key[i]);
+    for (size_t i = 0; i < SUPERPIPE_CONTEXT_LISTS; i++)
+        TAILQ_INIT(&m->by_context[i]);
 }
 
 /* ---- receives -------------------------------------------------------------------------------- */
 
+/** The count of receives like this one. */
+static uint64_t *count_of(superpipe_match_t *m, const superpipe_receive_t *receive)
+{
+    return is_exact(receive->source, receive->tag) ? &m->exact : &m->wildcards;
+}
+
+static void withdraw(superpipe_match_t *m, superpipe_receive_t *receive)
+{
+    --*count_of(m, receive);
+    TAILQ_REMOVE(receive->list, receive, of_list);
+    receive->list = NULL;
+}
+
+superpipe_message_t *superpipe_match_post(superpipe_match_t *m, superpipe_receive_t *receive,
+                                          uint32_t context, int32_t source, int32_t tag)
+{
+    superpipe_message_t *message = superpipe_match_probe(m, context, source, tag);
+
+    if (message != NULL) {
+        superpipe_match_take(m, message);
+        return message;
+    }
+    receive->context = context;
+    receive->source = source;
+    receive->tag = tag;
+    receive->stamp = m->posts++;
+    receive->list = receives_of(m, context, source, tag);
+    TAILQ_INSERT_TAIL(receive->list, receive, of_list);
+    ++*count_of(m, receive);
+    return NULL;
+}
+
 bool superpipe_match_cancel(superpipe_match_t *m, superpipe_receive_t *receive)
 {
-    if (!superpipe_link_is_in(&receive->link))
+    if (receive->list == NULL)
         return false;
-    superpipe_match_withdraw(m, receive);
+    withdraw(m, receive);
     return true;
 }
 
-superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t source, size_t *cursor)
+superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, uint32_t context, int32_t source,
+                                             size_t *cursor)
 {
-    const uint64_t mask = source == SUPERPIPE_ALL_RECEIVES ? 0 : superpipe_match_key(-1, 0);
-    superpipe_link_t *link =
-        superpipe_rings_some(&m->posted, superpipe_match_key(source, 0), mask, cursor);
-
-    if (link == NULL)
-        return NULL;
-    superpipe_receive_t *receive = CONTAINER(superpipe_receive_t, link, link);
-    superpipe_match_withdraw(m, receive);
-    return receive;
-}
-
-/** The first posted of the matching receives of a class, if it was posted before `than`; else
- *  `than`. */
-static superpipe_receive_t *earlier(superpipe_match_t *m, superpipe_class_t class, int32_t source,
-                                    int32_t tag, superpipe_receive_t *than)
-{
-    superpipe_link_t *link;
     superpipe_receive_t *receive;
 
-    if (m->waiting[class] == 0 || !has_tag(class, tag))
-        return than;
-    link = superpipe_rings_first(&m->posted, key_in(class, source, tag));
-    receive = CONTAINER(superpipe_receive_t, link, link);
-    return link != NULL && (than == NULL || receive->stamp < than->stamp) ? receive : than;
-}
-
-superpipe_receive_t *superpipe_match_earlier(superpipe_match_t *m, int32_t source, int32_t tag,
-                                             superpipe_receive_t *earliest)
-{
-    for (superpipe_class_t class = SUPERPIPE_ONE_SOURCE; class < SUPERPIPE_CLASSES; class ++)
-        earliest = earlier(m, class, source, tag, earliest);
-    return earliest;
+    if (m->exact + m->wildcards == 0)
+        return NULL;
+    for (; *cursor < SUPERPIPE_KEY_LISTS + SUPERPIPE_CONTEXT_LISTS; ++*cursor)
+        TAILQ_FOREACH(receive, &m->posted[*cursor], of_list)
+            if (receive->context == context &&
+                (receive->source == source || source == SUPERPIPE_ALL_RECEIVES)) {
+                withdraw(m, receive);
+                return receive;
+            }
+    return NULL;
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static superpipe_list_t *list_of(superpipe_match_t *m, int32_t tag)
+/** The first receive of a list that takes the message, or NULL. */
+static superpipe_receive_t *first_of(const superpipe_receives_t *list, uint32_t context,
+                                     int32_t source, int32_t tag)
 {
-    return tag >= 0 ? &m->application : &m->internal;
+    superpipe_receive_t *receive;
+
+    TAILQ_FOREACH(receive, list, of_list)
+        if (receive->context == context && takes(receive->source, receive->tag, source, tag))
+            break;
+    return receive;
 }
 
-static void enter(superpipe_match_t *m, superpipe_class_t class, superpipe_message_t *message)
+superpipe_receive_t *superpipe_match_message(superpipe_match_t *m, uint32_t context, int32_t source,
+                                             int32_t tag)
 {
-    if (has_tag(class, message->tag))
-        superpipe_rings_append(&m->unexpected, &message->link[class],
-                               key_in(class, message->source, message->tag));
-}
+    superpipe_receive_t *receive = NULL, *wild = NULL;
 
-static void enter_all(superpipe_match_t *m, superpipe_class_t class, const superpipe_list_t *list)
-{
-    superpipe_message_t *message;
-
-    TAILQ_FOREACH(message, list, of_list)
-        enter(m, class, message);
-}
-
-/** Receives that name a tag find messages of only one of the two lists, so these need no common
- *  order. */
-static void make_index(superpipe_match_t *m, superpipe_class_t class)
-{
-    enter_all(m, class, &m->application);
-    enter_all(m, class, &m->internal);
-    m->indexed[class] = true;
+    if (m->exact > 0)
+        receive = first_of(receives_of(m, context, source, tag), context, source, tag);
+    if (m->wildcards > 0)
+        wild = first_of(receives_of(m, context, SUPERPIPE_ANY_SOURCE, tag), context, source, tag);
+    if (wild != NULL && (receive == NULL || wild->stamp < receive->stamp))
+        receive = wild;
+    if (receive != NULL)
+        withdraw(m, receive);
+    return receive;
 }
 
 void superpipe_match_keep(superpipe_match_t *m, superpipe_message_t *message)
 {
-    TAILQ_INSERT_TAIL(list_of(m, message->tag), message, of_list);
-    m->nunexpected++;
-    for (superpipe_class_t class = SUPERPIPE_EXACT; class < SUPERPIPE_ANY_MESSAGE; class ++)
-        if (m->indexed[class])
-            enter(m, class, message);
+    const size_t list = list_of(message->context, message->source, message->tag);
+
+    TAILQ_INSERT_TAIL(&m->by_key[list], message, of_key);
+    TAILQ_INSERT_TAIL(superpipe_match_arrived(m, message->context), message, of_context);
+    m->unexpected++;
+}
+
+superpipe_message_t *superpipe_match_probe(superpipe_match_t *m, uint32_t context, int32_t source,
+                                           int32_t tag)
+{
+    superpipe_message_t *message = NULL;
+
+    if (m->unexpected == 0)
+        return NULL;
+    if (is_exact(source, tag)) {
+        TAILQ_FOREACH(message, &m->by_key[list_of(context, source, tag)], of_key)
+            if (message->context == context && message->source == source && message->tag == tag)
+                break;
+    } else {
+        TAILQ_FOREACH(message, superpipe_match_arrived(m, context), of_context)
+            if (message->context == context && takes(source, tag, message->source, message->tag))
+                break;
+    }
+    return message;
 }
 
 void superpipe_match_take(superpipe_match_t *m, superpipe_message_t *message)
 {
-    for (superpipe_class_t class = SUPERPIPE_EXACT; class < SUPERPIPE_ANY_MESSAGE; class ++)
-        if (superpipe_link_is_in(&message->link[class]))
-            superpipe_rings_remove(&m->unexpected, &message->link[class]);
-    TAILQ_REMOVE(list_of(m, message->tag), message, of_list);
-    if (--m->nunexpected == 0)
-        m->indexed[SUPERPIPE_ONE_SOURCE] = m->indexed[SUPERPIPE_ONE_TAG] = false;
-}
+    const size_t list = list_of(message->context, message->source, message->tag);
 
-superpipe_message_t *superpipe_match_discard(superpipe_match_t *m)
-{
-    superpipe_list_t *list = TAILQ_EMPTY(&m->application) ? &m->internal : &m->application;
-    superpipe_message_t *message = TAILQ_FIRST(list);
-
-    if (message != NULL)
-        superpipe_match_take(m, message);
-    return message;
-}
-
-superpipe_message_t *superpipe_match_probe(superpipe_match_t *m, int32_t source, int32_t tag)
-{
-    const superpipe_class_t class = superpipe_class_of(source, tag);
-    superpipe_message_t *head = TAILQ_FIRST(&m->application);
-
-    if (m->nunexpected == 0 || class == SUPERPIPE_ANY_MESSAGE)
-        return head;
-    /* The first message to arrive in the list is also the first of those that match. */
-    if (head != NULL && key_in(class, head->source, head->tag) == superpipe_match_key(source, tag))
-        return head;
-    if (!m->indexed[class])
-        make_index(m, class);
-    superpipe_link_t *link =
-        superpipe_rings_first(&m->unexpected, superpipe_match_key(source, tag));
-    /* A message has one link for each class. */
-    return link != NULL ? CONTAINER(superpipe_message_t, link[0], link - class) : NULL;
+    TAILQ_REMOVE(&m->by_key[list], message, of_key);
+    TAILQ_REMOVE(superpipe_match_arrived(m, message->context), message, of_context);
+    m->unexpected--;
 }

@@ -8,7 +8,7 @@
 static superpipe_short_t header_of(const superpipe_channel_t *c, int tag)
 {
     return (superpipe_short_t){.sender = onic_transport_me(),
-                               .context = (uint32_t)c->match.context,
+                               .context = ONIC_COMM_INDEX(c->comm),
                                .source = ompi_comm_rank(c->comm),
                                .tag = tag};
 }

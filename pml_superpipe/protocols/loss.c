@@ -52,7 +52,8 @@ static void end_from_locked(superpipe_channel_t *c, int32_t source, const superp
     superpipe_receive_t *receive;
     size_t cursor = 0;
 
-    while ((receive = superpipe_match_abandon(&c->match.match, source, &cursor)) != NULL) {
+    while ((receive = superpipe_match_abandon(&superpipe.match, ONIC_COMM_INDEX(c->comm), source,
+                                              &cursor)) != NULL) {
         (void)onic_peer_lost(p->peer);
         superpipe_fail_locked(superpipe_request_of(receive), ONIC_ERR_PROC_FAILED);
     }
@@ -63,16 +64,16 @@ static void end_from_locked(superpipe_channel_t *c, int32_t source, const superp
  *  ranks. */
 static void end_posted_locked(const superpipe_peer_t *p)
 {
-    superpipe_comm_t *comm = NULL;
+    superpipe_channel_t *c;
 
-    while ((comm = superpipe_comms_next(&superpipe.comms, comm)) != NULL) {
-        superpipe_channel_t *c = (superpipe_channel_t *)comm;
+    LIST_FOREACH(c, &superpipe.channels, of_all) {
+        const ompi_group_t *group = c->comm->c_remote_group;
 
-        for (uint32_t rank = 0; rank < comm->nranks; rank++) {
-            if (name_in(c->comm->c_remote_group, (int)rank) != onic_peer_name(p->peer))
+        for (int rank = 0; rank < group->grp_proc_count; rank++) {
+            if (name_in(group, rank) != onic_peer_name(p->peer))
                 continue;
             __atomic_store_n(&c->losses, c->losses + 1, __ATOMIC_RELAXED);
-            end_from_locked(c, (int32_t)rank, p);
+            end_from_locked(c, rank, p);
             end_from_locked(c, SUPERPIPE_ANY_SOURCE, p);
         }
     }

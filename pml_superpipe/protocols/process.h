@@ -148,9 +148,8 @@ static inline void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes)
 
 /* ---- unexpected.c ---------------------------------------------------------------------------- */
 
-/** Makes an unexpected message. If memory is exhausted, breaks the peer and returns NULL. */
-superpipe_unexpected_t *superpipe_unexpected_locked(superpipe_peer_t *from,
-                                                    const superpipe_incoming_t *in);
+/** Keeps a message that no receive waits for. If memory is exhausted, breaks the peer. */
+void superpipe_keep_locked(superpipe_peer_t *from, const superpipe_incoming_t *in);
 
 /** Frees a message that was received or dropped, and returns its credit. */
 void superpipe_unexpected_free_locked(superpipe_unexpected_t *m);
@@ -265,9 +264,6 @@ superpipe_handler_t superpipe_on_rts_locked;
 /** The handler of SHORT messages: onic_am_fn_t. One function from the decoder to the receive. */
 void superpipe_short_arrived(onic_peer_t *from, const void *header, size_t header_len,
                              const void *data, size_t len, onic_rndv_t *rndv);
-
-/** Handles messages that came before their communicator was made. */
-void superpipe_unpark_locked(superpipe_channel_t *c);
 
 /* ---- loss.c ---------------------------------------------------------------------------------- */
 

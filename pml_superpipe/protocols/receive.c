@@ -108,13 +108,12 @@ static bool is_lost(const superpipe_request_t *r)
 
 void superpipe_receive_start(superpipe_request_t *r)
 {
-    superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
-
     onic_transport_lock();
-    superpipe_message_t *m = superpipe_match_post(&c->match.match, &r->receive, r->rank, r->tag);
+    superpipe_message_t *m = superpipe_match_post(&superpipe.match, &r->receive,
+                                                  ONIC_COMM_INDEX(r->comm), r->rank, r->tag);
     if (m != NULL) {
         deliver_unexpected_locked(r, (superpipe_unexpected_t *)m);
-    } else if (is_lost(r) && superpipe_match_cancel(&c->match.match, &r->receive)) {
+    } else if (is_lost(r) && superpipe_match_cancel(&superpipe.match, &r->receive)) {
         r->error = ONIC_ERR_PROC_FAILED;
         r->state.broken = true;
     } else {
@@ -135,27 +134,16 @@ void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m
 
 ONIC_INLINE void on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)
 {
-    superpipe_comm_t *c = superpipe_comms_find(&superpipe.comms, in->prefix.context);
     const uint64_t cost = superpipe_record(&in->offer) + in->bytes;
-    superpipe_receive_t *receive = NULL;
-    superpipe_unexpected_t *m;
+    superpipe_receive_t *receive;
 
     superpipe_came_locked(from, cost);
-    if (c != NULL && (uint32_t)in->source >= c->nranks) {
-        superpipe_break_locked(from, "the rank of a message is wrong");
-        return;
-    }
-    if (c != NULL)
-        receive = superpipe_match_message(&c->match, in->source, in->tag);
+    receive = superpipe_match_message(&superpipe.match, in->prefix.context, in->source, in->tag);
     if (receive != NULL) {
         matched_locked(superpipe_request_of(receive), from, in);
         superpipe_freed_locked(from, cost);
-    } else if ((m = superpipe_unexpected_locked(from, in)) == NULL) {
-        return;
-    } else if (c != NULL) {
-        superpipe_match_keep(&c->match, &m->message);
     } else {
-        TAILQ_INSERT_TAIL(&superpipe.comms.parked, &m->message, of_list);
+        superpipe_keep_locked(from, in);
     }
 }
 
@@ -174,20 +162,4 @@ void superpipe_short_arrived(onic_peer_t *from, const void *header, size_t heade
         onic_peer_give_up(from);
     else if (!p->lost && rndv == NULL && superpipe_decode_short(&in, header, header_len, data, len))
         on_envelope_locked(p, &in);
-}
-
-void superpipe_unpark_locked(superpipe_channel_t *c)
-{
-    superpipe_message_t *m, *from = TAILQ_FIRST(&superpipe.comms.parked);
-
-    while ((m = superpipe_comms_unpark(&superpipe.comms, c->match.context, &from)) != NULL) {
-        superpipe_unexpected_t *u = (superpipe_unexpected_t *)m;
-
-        if ((uint32_t)m->source < c->match.nranks) {
-            superpipe_match_keep(&c->match.match, m);
-        } else {
-            superpipe_break_locked(u->from, "the rank of a message is wrong");
-            superpipe_unexpected_free_locked(u);
-        }
-    }
 }

@@ -38,13 +38,10 @@ static int cancel_request(ompi_request_t *request, int complete)
     if (r->sends)
         return OMPI_SUCCESS;
     onic_transport_lock();
-    if (!r->state.done && r->peer == NULL) {
-        superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
-
-        if (superpipe_match_cancel(&c->match.match, &r->receive)) {
-            r->cancelled = true;
-            superpipe_fail_locked(r, OMPI_SUCCESS);
-        }
+    if (!r->state.done && r->peer == NULL &&
+        superpipe_match_cancel(&superpipe.match, &r->receive)) {
+        r->cancelled = true;
+        superpipe_fail_locked(r, OMPI_SUCCESS);
     }
     onic_transport_unlock();
     return OMPI_SUCCESS;
@@ -137,7 +134,7 @@ void superpipe_request_begin(superpipe_request_t *r)
     r->super.req_status.MPI_ERROR = MPI_SUCCESS;
     r->super.req_status._ucount = 0;
     r->super.req_status._cancelled = 0;
-    memset(&r->receive, 0, sizeof(r->receive));
+    r->receive.list = NULL;
     r->peer = NULL;
     superpipe_transfer_begin(&r->state, r->sends, r->layout.size);
     r->row = NULL;

@@ -39,7 +39,7 @@ static int send_rts_locked(superpipe_request_t *r, const superpipe_channel_t *c,
     const uint64_t first = early < most ? early : most;
     superpipe_rts_t h = {.prefix = {.sender = onic_transport_me(),
                                     .kind = SUPERPIPE_KIND_RTS,
-                                    .context = (uint32_t)c->match.context},
+                                    .context = ONIC_COMM_INDEX(c->comm)},
                          .source = ompi_comm_rank(c->comm),
                          .tag = r->tag,
                          .offer = {.length = r->state.length,

@@ -22,8 +22,8 @@
 #include "common/pipeline/pipeline.h"
 #include "common/support/handle.h"
 #include "common/transport/account.h"
-#include "pml_superpipe/matching/comm.h"
 #include "pml_superpipe/matching/header.h"
+#include "pml_superpipe/matching/match.h"
 #include "pml_superpipe/protocols/row.h"
 #include "pml_superpipe/protocols/cost.h"
 #include "pml_superpipe/protocols/transfer.h"
@@ -71,7 +71,7 @@ typedef struct superpipe_peer {
 
 /** State of a communicator of Open MPI (c_pml_comm). */
 typedef struct superpipe_channel {
-    superpipe_comm_t match; /**< the first member */
+    LIST_ENTRY(superpipe_channel) of_all;
     ompi_communicator_t *comm;
     superpipe_peer_t **peer; /**< by rank; NULL: not looked up yet */
     unsigned losses;         /**< of lost processes; atomic */
@@ -122,7 +122,7 @@ struct superpipe_request {
 
 OBJ_CLASS_DECLARATION(superpipe_request_t);
 
-/** An unexpected message: it has no receive yet, or its communicator does not exist yet. */
+/** An unexpected message: it has no receive yet. */
 struct superpipe_unexpected {
     superpipe_message_t message; /**< the first member */
     superpipe_peer_t *from;
@@ -165,7 +165,8 @@ typedef struct superpipe_process {
     superpipe_params_t params;
     bool open; /**< transport and pipeline are open */
     bool plan_shown;
-    superpipe_comms_t comms;
+    superpipe_match_t match;
+    LIST_HEAD(, superpipe_channel) channels;
     LIST_HEAD(, superpipe_peer) peers;
     onic_handles_t handles;
     superpipe_request_t *done_head, **done_tail; /**< finished requests, linked by `next_done` */

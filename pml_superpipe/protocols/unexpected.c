@@ -24,8 +24,7 @@ static void hold_locked(superpipe_unexpected_t *m, const void *data, uint64_t by
         superpipe_counters.unexpected_bytes = superpipe.waiting_bytes;
 }
 
-superpipe_unexpected_t *superpipe_unexpected_locked(superpipe_peer_t *from,
-                                                    const superpipe_incoming_t *in)
+void superpipe_keep_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)
 {
     /* Early bytes follow those that are here. */
     const uint64_t more = in->offer.handle != 0 ? in->offer.early - in->bytes : 0;
@@ -33,7 +32,7 @@ superpipe_unexpected_t *superpipe_unexpected_locked(superpipe_peer_t *from,
 
     if (m == NULL) {
         superpipe_break_locked(from, "memory is exhausted for a message that was not expected");
-        return NULL;
+        return;
     }
     m->message.context = in->prefix.context;
     m->message.source = in->source;
@@ -44,7 +43,7 @@ superpipe_unexpected_t *superpipe_unexpected_locked(superpipe_peer_t *from,
     superpipe.waiting_bytes += SUPERPIPE_RECORD;
     hold_locked(m, in->data, in->bytes);
     superpipe_early_begin_locked(from, in, NULL, m);
-    return m;
+    superpipe_match_keep(&superpipe.match, &m->message);
 }
 
 void superpipe_unexpected_free_locked(superpipe_unexpected_t *m)

@@ -52,32 +52,16 @@ int naive_post(naive_comm_t *c, naive_item_t receive)
     return message;
 }
 
-static void match(naive_comm_t *c, naive_item_t message, naive_pairs_t *pairs)
+int naive_arrive(naive_comm_t *c, naive_item_t message)
 {
     for (size_t i = 0; i < c->posted.n; i++) {
         const naive_item_t receive = c->posted.at[i];
 
         if (matches(receive.source, receive.tag, &message)) {
-            pairs->at[pairs->n++] = (naive_pair_t){message.id, receive.id};
             (void)naive_take(&c->posted, receive.id);
-            return;
+            return receive.id;
         }
     }
     append(&c->unexpected, message);
-}
-
-void naive_arrive(naive_comm_t *c, naive_item_t message, naive_pairs_t *pairs)
-{
-    if (c->exists)
-        match(c, message, pairs);
-    else
-        append(&c->parked, message);
-}
-
-void naive_create(naive_comm_t *c, naive_pairs_t *pairs)
-{
-    c->exists = true;
-    for (size_t i = 0; i < c->parked.n; i++)
-        match(c, c->parked.at[i], pairs);
-    c->parked.n = 0;
+    return NAIVE_NONE;
 }

@@ -34,28 +34,14 @@ typedef struct naive_list {
     size_t n;
 } naive_list_t;
 
-/** What has become of something: which message went to which receive. */
-typedef struct naive_pair {
-    int message, receive;
-} naive_pair_t;
-
-typedef struct naive_pairs {
-    naive_pair_t at[NAIVE_MOST];
-    size_t n;
-} naive_pairs_t;
-
-/** A communicator, or the messages that came for one that does not exist. Zero-initialise. */
+/** A communicator. Zero-initialise. */
 typedef struct naive_comm {
-    bool exists;
     naive_list_t posted;
     naive_list_t unexpected;
-    naive_list_t parked; /* before the communicator exists */
 } naive_comm_t;
 
-/** Adds the pairs that come of an arrival, in their order. */
-void naive_arrive(naive_comm_t *c, naive_item_t message, naive_pairs_t *pairs);
-/** It exists from now on; what came before arrives. */
-void naive_create(naive_comm_t *c, naive_pairs_t *pairs);
+/** The receive of a message that comes, taken out, or NAIVE_NONE: then it is unexpected. */
+int naive_arrive(naive_comm_t *c, naive_item_t message);
 /** The message for a receive, taken out, or NAIVE_NONE: then it is posted. */
 int naive_post(naive_comm_t *c, naive_item_t receive);
 /** The unexpected message that such a receive would get, or NAIVE_NONE. */
