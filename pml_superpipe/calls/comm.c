@@ -33,10 +33,13 @@ int superpipe_del_procs(struct ompi_proc_t **procs, size_t nprocs)
 
 static void show_plan(void)
 {
-    char table[SUPERPIPE_PLAN_MAX], numbers[ONIC_LINKS_TEXT_MAX];
+    char table[8192], numbers[ONIC_LINKS_TEXT_MAX];
+    FILE *to = fmemopen(table, sizeof(table), "w");
 
-    superpipe_plan_table(&superpipe.table, superpipe.params.protocol, superpipe.params.eager, table,
-                         sizeof(table));
+    if (to == NULL)
+        return;
+    superpipe_plan_table(to, &superpipe.table, superpipe.params.protocol, superpipe.params.eager);
+    fclose(to);
     onic_links_write(&superpipe.table.links, numbers, sizeof(numbers));
     opal_output(0,
                 "pml_superpipe: protocols by kind of peer, data and bytes\n%s"

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 static bool can(const superpipe_case_t *c, unsigned protocol)
 {
@@ -78,58 +77,44 @@ uint64_t superpipe_early(const superpipe_case_t *c, uint64_t fragment, uint64_t 
 
 /* ---- as a table ------------------------------------------------------------------------------ */
 
-/** A group of lines in the table: the messages it is for. */
-typedef struct group {
-    const char *name;
-    onic_kind_t kind;
-    double pins;
-    bool many;
-} group_t;
-
-void superpipe_plan_table(const superpipe_table_t *table, superpipe_protocol_t forced,
-                          uint64_t eager, char *text, size_t cap)
+/** Writes the lines of messages like this one, one for each shape. */
+static void write_lines(FILE *to, superpipe_case_t c, const char *name, superpipe_protocol_t forced,
+                        uint64_t eager)
 {
     static const uint64_t sizes[] = {1024, 16384, 65536, 262144, 1048576, 16777216};
     static const uint64_t blocks[] = {0, 1024, 64, 8};
     static const char *const shapes[] = {"contiguous", "blocks of 1024 bytes", "blocks of 64 bytes",
                                          "blocks of 8 bytes"};
-    static const group_t groups[] = {
-        {"near", ONIC_NEAR, 0, false},
-        {"near, fresh", ONIC_NEAR, 1, false},
-        {"near, many", ONIC_NEAR, 0, true},
-        {"near, many, fresh", ONIC_NEAR, 1, true},
-        {"package", ONIC_PACKAGE, 0, false},
-        {"package, fresh", ONIC_PACKAGE, 1, false},
-        {"package, many", ONIC_PACKAGE, 0, true},
-        {"package, many, fresh", ONIC_PACKAGE, 1, true},
-        {"far", ONIC_FAR, 0, false},
-        {"far, fresh", ONIC_FAR, 1, false},
-        {"far, many", ONIC_FAR, 0, true},
-        {"far, many, fresh", ONIC_FAR, 1, true},
-        {"network", ONIC_NET, 0, false},
-        {"adapter", ONIC_ADAPTER, 0, false},
-        {"adapter, fresh", ONIC_ADAPTER, 2, false},
-    };
-    size_t at = 0;
 
-    text[0] = '\0';
-    for (size_t g = 0; g < sizeof(groups) / sizeof(groups[0]); g++)
-        for (int b = 0; b < 4 && at < cap; b++) {
-            superpipe_case_t c = superpipe_case(table, groups[g].kind);
+    for (int b = 0; b < 4; b++) {
+        c.one_piece = b == 0;
+        fprintf(to, "  %s%s%s, %s:", name, c.many ? ", many" : "",
+                superpipe_is_fresh(&c) ? ", fresh" : "", shapes[b]);
+        for (int s = 0; s < 6; s++) {
+            c.length = sizes[s];
+            c.send_block = c.receive_block = b == 0 ? sizes[s] : blocks[b];
+            const superpipe_protocol_t p =
+                sizes[s] <= eager ? SUPERPIPE_EAGER : superpipe_choose(&c, forced);
 
-            c.pins = groups[g].pins;
-            c.many = groups[g].many;
-            c.one_piece = b == 0;
-            at += (size_t)snprintf(text + at, cap - at, "  %s, %s:", groups[g].name, shapes[b]);
-            for (int s = 0; s < 6 && at < cap; s++) {
-                c.length = sizes[s];
-                c.send_block = c.receive_block = b == 0 ? sizes[s] : blocks[b];
-                const superpipe_protocol_t p =
-                    sizes[s] <= eager ? SUPERPIPE_EAGER : superpipe_choose(&c, forced);
-
-                at += (size_t)snprintf(text + at, cap - at, " %llu %s%s",
-                                       (unsigned long long)sizes[s], superpipe_rows[p]->name,
-                                       s < 5 ? "," : "\n");
-            }
+            fprintf(to, " %llu %s%s", (unsigned long long)sizes[s], superpipe_rows[p]->name,
+                    s < 5 ? "," : "\n");
         }
+    }
+}
+
+void superpipe_plan_table(FILE *to, const superpipe_table_t *table, superpipe_protocol_t forced,
+                          uint64_t eager)
+{
+    static const char *const names[ONIC_KINDS] = {"near", "package", "far", "network", "adapter"};
+
+    for (int kind = 0; kind < ONIC_KINDS; kind++) {
+        superpipe_case_t c = superpipe_case(table, (onic_kind_t)kind);
+
+        for (int many = 0; many <= superpipe_on_node(&c); many++)
+            for (int fresh = 0; fresh <= (kind != ONIC_NET); fresh++) {
+                c.many = many;
+                c.pins = kind == ONIC_ADAPTER ? 2 * fresh : fresh;
+                write_lines(to, c, names[kind], forced, eager);
+            }
+    }
 }

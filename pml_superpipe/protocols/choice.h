@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "pml_superpipe/protocols/row.h"
 
@@ -45,11 +46,8 @@ static inline bool superpipe_goes_short(uint64_t length, uint64_t early, uint64_
     return early == length && length <= superpipe_piece(fragment) && forced != SUPERPIPE_STREAM;
 }
 
-/** Most bytes of superpipe_plan_table with the closing 0. */
-#define SUPERPIPE_PLAN_MAX 8192
-
 /** Writes the choices by size and block for each kind of peer as a table with a line for each kind
  *  of data; on a node also for fresh buffers and for many messages. `eager`: most bytes of a short
  *  message. */
-void superpipe_plan_table(const superpipe_table_t *table, superpipe_protocol_t forced,
-                          uint64_t eager, char *text, size_t cap);
+void superpipe_plan_table(FILE *to, const superpipe_table_t *table, superpipe_protocol_t forced,
+                          uint64_t eager);

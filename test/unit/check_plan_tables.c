@@ -52,6 +52,14 @@ static void print(FILE *to, char *text, bool network)
     }
 }
 
+static FILE *open_text(char *text, size_t size)
+{
+    FILE *to = fmemopen(text, size, "w");
+
+    ck_assert_ptr_nonnull(to);
+    return to;
+}
+
 /** Of a process whose messages are short up to 8192 bytes. */
 static void write_tables(int i, FILE *to)
 {
@@ -59,9 +67,8 @@ static void write_tables(int i, FILE *to)
     static superpipe_table_t protocols;
     static char text[65536];
     const onic_links_t links = load(i);
-    FILE *all_lines = fmemopen(text, sizeof(text), "w");
+    FILE *all_lines = open_text(text, sizeof(text));
 
-    ck_assert_ptr_nonnull(all_lines);
     nicstride_paths_set(methods, &links);
     nicstride_plan_table(all_lines, rows, methods, NICSTRIDE_METHOD_AUTO);
     fclose(all_lines);
@@ -69,7 +76,9 @@ static void write_tables(int i, FILE *to)
     print(to, text, all[i].network);
     reach_all();
     protocols = (superpipe_table_t){.links = links};
-    superpipe_plan_table(&protocols, SUPERPIPE_AUTO, 8192, text, sizeof(text));
+    all_lines = open_text(text, sizeof(text));
+    superpipe_plan_table(all_lines, &protocols, SUPERPIPE_AUTO, 8192);
+    fclose(all_lines);
     fprintf(to, "\npml_superpipe\n");
     print(to, text, all[i].network);
 }
@@ -88,11 +97,10 @@ START_TEST(as_committed)
 {
     static char now[65536];
     char line[256];
-    FILE *to = fmemopen(now, sizeof(now), "w"), *file = open_file(_i, "r");
+    FILE *to = open_text(now, sizeof(now)), *file = open_file(_i, "r");
     char *rest = now;
     int n = 0;
 
-    ck_assert_ptr_nonnull(to);
     write_tables(_i, to);
     fclose(to);
     while (fgets(line, sizeof(line), file) != NULL) {
