@@ -102,26 +102,6 @@ static void test_alike(MPI_Comm comm, int bytes)
     free(out);
 }
 
-/** What arrives after a probe of any source has looked behind the first message is found, too. */
-static void test_behind(MPI_Comm comm)
-{
-    enum { MESSAGES = 3 };
-    long out = tl_rank(), in = -1;
-    MPI_Request sends[MESSAGES];
-    MPI_Status status;
-
-    for (int tag = 0; tag < MESSAGES; tag++) {
-        TL_MPI(MPI_Isend(&out, 1, MPI_LONG, p2p_next(), tag, comm, &sends[tag]));
-        find(tag % 2, MPI_ANY_SOURCE, tag, comm, &status);
-    }
-    for (int tag = MESSAGES - 1; tag >= 0; tag--) {
-        TL_MPI(MPI_Recv(&in, 1, MPI_LONG, p2p_before(), tag, comm, &status));
-        p2p_check_status(&status, p2p_before(), tag, sizeof(long), "behind others");
-    }
-    TL_MPI(MPI_Waitall(MESSAGES, sends, MPI_STATUSES_IGNORE));
-    MPI_Barrier(comm);
-}
-
 static int traffic_bytes(int source, int i)
 {
     tl_rng_t rng = tl_rng(tl_seed() + 77, (uint64_t)(source * EACH + i));
@@ -178,7 +158,6 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     /* Where no message of the test library is. */
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    test_behind(comm);
     test_alike(comm, 20);
     test_alike(comm, 5000);
     test_alike(comm, 200000);
