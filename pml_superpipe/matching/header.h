@@ -31,9 +31,8 @@ typedef enum superpipe_kind {
 } superpipe_kind_t;
 
 /** Credit that a message with data, or a short one, costs besides its payload, in bytes: its record
- *  at a receiver that does not expect it yet, with a share of the tables there. The same on both
- *  sides. */
-#define SUPERPIPE_RECORD 320
+ *  at a receiver that does not expect it yet. The same on both sides. */
+#define SUPERPIPE_RECORD 128
 
 /** The protocol that moves the data. The numbers are sent in CTS. */
 typedef enum superpipe_protocol {

@@ -20,7 +20,7 @@
 #include "test/mpi/counter.h"
 
 /** Bytes that pml_superpipe_memory allows. */
-enum { BOUND = 1 << 20, HEADER = 320 };
+enum { BOUND = 1 << 20, HEADER = 128 };
 enum { RECEIVER = 0, ROUNDS = 3, MESSAGES = 1200, LONGEST = 3000, END = MESSAGES };
 
 static int bytes_of(int i)
