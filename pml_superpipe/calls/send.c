@@ -62,8 +62,7 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
         return rc;
     if (mode == MCA_PML_BASE_SEND_STANDARD || mode == MCA_PML_BASE_SEND_READY) {
         onic_transport_lock();
-        sent = superpipe_send_now_locked((superpipe_channel_t *)comm->c_pml_comm, p, tag, buf,
-                                         &layout);
+        sent = superpipe_send_now_locked(comm, p, tag, buf, &layout);
         onic_transport_unlock();
     }
     if (sent) {
@@ -80,7 +79,6 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
         onic_transport_mark();
     r->mode = mode;
     onic_layout_move(&r->layout, &layout);
-    r->base = r->buffer;
     superpipe_request_begin(r);
     rc = start(r, p);
     if (rc != OMPI_SUCCESS)
@@ -121,10 +119,9 @@ static int start_again(superpipe_request_t *r)
     else
         superpipe_watch(r->comm, r->rank);
     if (rc == OMPI_SUCCESS)
-        rc = superpipe_describe_buffer(r->buffer, r->count, r->datatype, &r->layout);
+        rc = superpipe_describe_buffer(r->base, r->count, r->datatype, &r->layout);
     if (rc != OMPI_SUCCESS)
         return rc;
-    r->base = r->buffer;
     superpipe_request_begin(r);
     if (r->sends)
         return start(r, to);

@@ -268,9 +268,6 @@ static int component_finalize(void)
     onic_pipeline_close();
     forget_peers();
     (void)onic_transport_close();
-    for (int p = 0; p < SUPERPIPE_ROWS; p++)
-        if (superpipe_rows[p] != NULL && superpipe_rows[p]->close != NULL)
-            superpipe_rows[p]->close();
     free_all();
     superpipe =
         (superpipe_process_t){.params = superpipe.params, .table.links = superpipe.table.links};
@@ -286,7 +283,6 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
     if (open_wire() != OMPI_SUCCESS)
         return NULL;
     superpipe_match_init(&superpipe.match);
-    superpipe.done_tail = &superpipe.done_head;
     OBJ_CONSTRUCT(&superpipe.requests, opal_free_list_t);
     superpipe.open = true;
     if (opal_free_list_init(&superpipe.requests, sizeof(superpipe_request_t), opal_cache_line_size,

@@ -25,16 +25,11 @@ static double cost(const superpipe_case_t *c)
                : INFINITY;
 }
 
-/** Receives that an MPI thread is to copy, without the lock; a queue linked by `next`. */
-static superpipe_request_t *queue, **queue_tail = &queue;
-
+/** An MPI thread copies, without the lock. */
 static bool start(superpipe_request_t *r)
 {
     r->state.in_flight++;
-    r->next = NULL;
-    __atomic_store_n(queue_tail, r, __ATOMIC_RELAXED);
-    queue_tail = &r->next;
-    onic_transport_ask(ONIC_AM_PML, ONIC_MPI);
+    superpipe_append_locked(&superpipe.copied, r);
     return true;
 }
 
@@ -103,12 +98,10 @@ static int copy_all(void)
     int n = 0;
 
     /* The queue is usually empty. Requests queued meanwhile are left for the next call. */
-    if (__atomic_load_n(&queue, __ATOMIC_RELAXED) == NULL)
+    if (superpipe_is_empty(&superpipe.copied))
         return 0;
     onic_transport_lock();
-    superpipe_request_t *r = queue;
-    __atomic_store_n(&queue, NULL, __ATOMIC_RELAXED);
-    queue_tail = &queue;
+    superpipe_request_t *r = superpipe_take_all_locked(&superpipe.copied);
     onic_transport_unlock();
     for (superpipe_request_t *next; r != NULL; r = next, n++) {
         next = r->next;
@@ -120,15 +113,5 @@ static int copy_all(void)
     return n;
 }
 
-static void forget(void)
-{
-    queue = NULL;
-    queue_tail = &queue;
-}
-
-const superpipe_row_t superpipe_copy_row = {.name = "copy",
-                                            .can = can,
-                                            .cost = cost,
-                                            .start = start,
-                                            .progress = copy_all,
-                                            .close = forget};
+const superpipe_row_t superpipe_copy_row = {
+    .name = "copy", .can = can, .cost = cost, .start = start, .progress = copy_all};

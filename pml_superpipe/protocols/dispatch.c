@@ -5,13 +5,25 @@
 /** @file Functions that the transport calls: one handler for each kind of message, and progress. */
 #include "pml_superpipe/protocols/process.h"
 
-/** Handlers of all kinds but DATA, which may come by rendezvous. */
-static superpipe_handler_t *const handlers[SUPERPIPE_KINDS] = {
-    [SUPERPIPE_KIND_RTS] = superpipe_on_rts_locked,
-    [SUPERPIPE_KIND_EARLY] = superpipe_on_early_locked,
-    [SUPERPIPE_KIND_CTS] = superpipe_on_cts_locked,
-    [SUPERPIPE_KIND_ACK] = superpipe_on_ack_locked,
-};
+static void handle_locked(superpipe_peer_t *p, const superpipe_incoming_t *in, onic_rndv_t *rndv)
+{
+    switch ((superpipe_kind_t)in->prefix.kind) {
+    case SUPERPIPE_KIND_RTS:
+        superpipe_on_rts_locked(p, in);
+        break;
+    case SUPERPIPE_KIND_EARLY:
+        superpipe_on_early_locked(p, in);
+        break;
+    case SUPERPIPE_KIND_CTS:
+        superpipe_on_cts_locked(in);
+        break;
+    case SUPERPIPE_KIND_ACK:
+        superpipe_on_ack_locked(in);
+        break;
+    default:
+        superpipe_on_data_locked(in, rndv);
+    }
+}
 
 void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len, const void *data,
                        size_t len, onic_rndv_t *rndv)
@@ -19,19 +31,14 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
     superpipe_peer_t *p = superpipe_peer_locked(from);
     superpipe_incoming_t in;
 
-    if (p == NULL) {
+    if (p == NULL)
         onic_peer_give_up(from);
-    } else if (p->lost) {
+    else if (p->lost)
         return; /* the peer may be alive, but has neither credit nor transfers any more */
-    } else if (superpipe_decode(&in, header, header_len, data, len, rndv != NULL)) {
-        if (in.prefix.kind == SUPERPIPE_KIND_DATA)
-            superpipe_on_data_locked(&in, rndv);
-        else
-            handlers[in.prefix.kind](p, &in);
-        return;
-    } else {
+    else if (superpipe_decode(&in, header, header_len, data, len, rndv != NULL))
+        handle_locked(p, &in, rndv);
+    else
         superpipe_break_locked(p, "a process has sent a message of an unknown form");
-    }
 }
 
 int superpipe_complete_all(void)

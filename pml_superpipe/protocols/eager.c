@@ -5,15 +5,15 @@
 /** @file Protocol eager: a short message is sent with its envelope. The sender chooses it. */
 #include "pml_superpipe/protocols/process.h"
 
-static superpipe_short_t header_of(const superpipe_channel_t *c, int tag)
+static superpipe_short_t header_of(ompi_communicator_t *comm, int tag)
 {
     return (superpipe_short_t){.sender = onic_transport_me(),
-                               .context = ONIC_COMM_INDEX(c->comm),
-                               .source = ompi_comm_rank(c->comm),
+                               .context = ONIC_COMM_INDEX(comm),
+                               .source = ompi_comm_rank(comm),
                                .tag = tag};
 }
 
-bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int tag,
+bool superpipe_send_now_locked(ompi_communicator_t *comm, superpipe_peer_t *p, int tag,
                                const void *base, const onic_layout_t *layout)
 {
     const uint64_t bytes = layout->size, cost = SUPERPIPE_RECORD + bytes;
@@ -21,7 +21,7 @@ bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int 
 
     if (onic_credit_left(&p->account->credit, ONIC_CREDIT_FLOOR) < cost || bytes > p->short_most)
         return false;
-    const superpipe_short_t h = header_of(c, tag);
+    const superpipe_short_t h = header_of(comm, tag);
     data.base = base;
     data.len = bytes;
     if (onic_layout_is_contig(layout)) {
@@ -36,9 +36,9 @@ bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int 
     return true;
 }
 
-int superpipe_eager_send_locked(superpipe_request_t *r, const superpipe_channel_t *c)
+int superpipe_eager_send_locked(superpipe_request_t *r)
 {
-    const superpipe_short_t h = header_of(c, r->tag);
+    const superpipe_short_t h = header_of(r->comm, r->tag);
 
     superpipe_transfer_sent_whole(&r->state, false);
     return superpipe_send_header_locked(r, ONIC_AM_SHORT, &h, sizeof(h), r->state.length);

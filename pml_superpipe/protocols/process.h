@@ -14,9 +14,6 @@
 #include "common/layout/pack.h"
 #include "pml_superpipe/protocols/state.h"
 
-/** Handles a message of the kind in its name. */
-typedef void superpipe_handler_t(superpipe_peer_t *from, const superpipe_incoming_t *in);
-
 /* ---- request.c ------------------------------------------------------------------------------- */
 
 /** Makes the request of a call, retaining communicator and datatype; the user has a reference. NULL
@@ -80,6 +77,14 @@ static inline void superpipe_place(superpipe_request_t *r, uint64_t at, const vo
  *  Completes no other requests: these may call back, and may need a lock that the caller holds
  *  (coll/adapt's mutex). */
 void superpipe_unlock(superpipe_request_t *r);
+
+/** A queue; the check needs no lock. What is taken is linked by `next`. */
+static inline bool superpipe_is_empty(const superpipe_queue_t *q)
+{
+    return __atomic_load_n(&q->first, __ATOMIC_RELAXED) == NULL;
+}
+void superpipe_append_locked(superpipe_queue_t *q, superpipe_request_t *r);
+superpipe_request_t *superpipe_take_all_locked(superpipe_queue_t *q);
 
 /** Finishes the request if nothing of it is left or in flight, and has it completed. */
 void superpipe_finish_locked(superpipe_request_t *r);
@@ -160,7 +165,8 @@ void superpipe_discard_locked(superpipe_unexpected_t *m);
 void superpipe_early_begin_locked(superpipe_peer_t *from, const superpipe_incoming_t *in,
                                   superpipe_request_t *r, superpipe_unexpected_t *m);
 
-superpipe_handler_t superpipe_on_early_locked;
+/** EARLY has come. */
+void superpipe_on_early_locked(superpipe_peer_t *from, const superpipe_incoming_t *in);
 
 /** Gives a receive the first bytes of its message, as far as it wants them. */
 void superpipe_early_take(superpipe_request_t *r, uint64_t at, const void *data, uint64_t bytes);
@@ -178,11 +184,11 @@ static inline uint64_t superpipe_record(const superpipe_offer_t *offer)
 /* ---- eager.c --------------------------------------------------------------------------------- */
 
 /** Sends a short message of that layout without a request, if possible at once. */
-bool superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int tag,
+bool superpipe_send_now_locked(ompi_communicator_t *comm, superpipe_peer_t *p, int tag,
                                const void *base, const onic_layout_t *layout);
 
 /** Sends a short message whose credit has been taken, with a request. Returns as onic_peer_send. */
-int superpipe_eager_send_locked(superpipe_request_t *r, const superpipe_channel_t *c);
+int superpipe_eager_send_locked(superpipe_request_t *r);
 
 /* ---- stream.c -------------------------------------------------------------------------------- */
 
@@ -224,6 +230,7 @@ void superpipe_fall_back_locked(superpipe_request_t *r);
  *  (state.in_flight): the data is here (`good`), or the message has to come as a stream. */
 void superpipe_fetched_locked(superpipe_request_t *r, bool good);
 
+/** DATA has come. */
 void superpipe_on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv);
 
 /* ---- the rows -------------------------------------------------------------------------------- */
@@ -249,7 +256,9 @@ superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpi
 /** Starts a send that was described and begun. If it fails it is finished with an error. */
 void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p);
 
-superpipe_handler_t superpipe_on_cts_locked, superpipe_on_ack_locked;
+/** CTS, or ACK, has come. */
+void superpipe_on_cts_locked(const superpipe_incoming_t *in);
+void superpipe_on_ack_locked(const superpipe_incoming_t *in);
 
 /* ---- receive.c ------------------------------------------------------------------------------- */
 
@@ -259,7 +268,8 @@ void superpipe_receive_start(superpipe_request_t *r);
 /** Starts a receive of a message that MPI_Mprobe has taken out. */
 void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m);
 
-superpipe_handler_t superpipe_on_rts_locked;
+/** RTS has come. */
+void superpipe_on_rts_locked(superpipe_peer_t *from, const superpipe_incoming_t *in);
 
 /** The handler of SHORT messages: onic_am_fn_t. One function from the decoder to the receive. */
 void superpipe_short_arrived(onic_peer_t *from, const void *header, size_t header_len,

@@ -40,7 +40,7 @@ static int cancel_request(ompi_request_t *request, int complete)
     onic_transport_lock();
     if (!r->state.done && r->peer == NULL &&
         superpipe_match_cancel(&superpipe.match, &r->receive)) {
-        r->cancelled = true;
+        r->super.req_status._cancelled = true;
         superpipe_fail_locked(r, OMPI_SUCCESS);
     }
     onic_transport_unlock();
@@ -50,7 +50,6 @@ static int cancel_request(ompi_request_t *request, int complete)
 static void construct(superpipe_request_t *r)
 {
     r->super.req_type = OMPI_REQUEST_PML;
-    r->super.req_start = mca_pml.pml_start;
     r->super.req_free = free_request;
     r->super.req_cancel = cancel_request;
 }
@@ -76,13 +75,11 @@ superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datat
     r->comm = comm;
     OMPI_DATATYPE_RETAIN(datatype);
     r->datatype = datatype;
-    r->buffer = buffer;
+    r->base = buffer;
     r->count = count;
     r->rank = rank;
     r->tag = tag;
     r->mode = MCA_PML_BASE_SEND_STANDARD;
-    r->bounce = NULL;
-    r->in_buffer = false;
     r->state.done = true; /* nothing is in flight */
     onic_layout_set(&r->layout, 0);
     return r;
@@ -92,19 +89,19 @@ superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, bool in_buff
 {
     const size_t bytes = r->layout.size, room = bytes > 0 ? bytes : 1;
     superpipe_request_t *copy =
-        superpipe_request_new(r->comm, r->datatype, r->buffer, r->count, r->rank, r->tag, true);
+        superpipe_request_new(r->comm, r->datatype, NULL, r->count, r->rank, r->tag, true);
     onic_cursor_t cursor;
 
     if (copy == NULL)
         return NULL;
     copy->in_buffer = in_buffer;
-    copy->base = copy->bounce = in_buffer ? ONIC_BSEND_ALLOC(r->comm, room) : malloc(room);
-    if (copy->bounce == NULL) {
+    copy->base = in_buffer ? ONIC_BSEND_ALLOC(r->comm, room) : malloc(room);
+    if (copy->base == NULL) {
         superpipe_request_drop(copy);
         return NULL;
     }
     onic_cursor_init(&cursor, &r->layout, 0);
-    (void)onic_pack(&cursor, r->base, copy->bounce, bytes);
+    (void)onic_pack(&cursor, r->base, copy->base, bytes);
     copy->internal = true;
     onic_layout_set(&copy->layout, bytes);
     superpipe_request_begin(copy);
@@ -138,12 +135,10 @@ void superpipe_request_begin(superpipe_request_t *r)
     r->peer = NULL;
     superpipe_transfer_begin(&r->state, r->sends, r->layout.size);
     r->row = NULL;
-    r->protocol = SUPERPIPE_AUTO;
     r->handle = r->theirs = r->address = 0;
-    r->placing = false;
+    r->cursor.layout = NULL;
     r->move = NULL;
-    r->attached = r->cancelled = false;
-    r->counted = false;
+    r->attached = r->counted = false;
     r->error = OMPI_SUCCESS;
 }
 
@@ -157,7 +152,6 @@ superpipe_request_receive(ompi_communicator_t *comm, ompi_datatype_t *datatype, 
         *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
         return NULL;
     }
-    r->base = r->buffer;
     *rc_p = superpipe_describe_buffer(buffer, count, datatype, &r->layout);
     if (*rc_p == OMPI_SUCCESS) {
         superpipe_request_begin(r);
@@ -202,9 +196,8 @@ static void detach_locked(superpipe_request_t *r)
 
 void superpipe_scatter(superpipe_request_t *r, uint64_t at, const void *data, uint64_t bytes)
 {
-    if (!r->placing || r->cursor.pos != at)
+    if (r->cursor.layout == NULL || r->cursor.pos != at)
         onic_cursor_init(&r->cursor, &r->layout, at);
-    r->placing = true;
     (void)onic_unpack(&r->cursor, r->base, data, bytes);
 }
 
@@ -215,9 +208,30 @@ static void report(superpipe_request_t *r)
         return;
     r->super.req_status.MPI_ERROR = r->error;
     r->super.req_status._ucount = r->sends ? r->state.length : r->state.wanted;
-    r->super.req_status._cancelled = r->cancelled;
     SUPERPIPE_HANDS_ON(r);
     (void)ompi_request_complete(&r->super, true);
+}
+
+void superpipe_append_locked(superpipe_queue_t *q, superpipe_request_t *r)
+{
+    r->next = NULL;
+    if (q->first != NULL) {
+        q->last->next = r;
+    } else {
+        /* All are taken at once, so only the first one has to ask for progress. */
+        __atomic_store_n(&q->first, r, __ATOMIC_RELAXED);
+        onic_transport_ask(ONIC_AM_PML, ONIC_MPI);
+    }
+    q->last = r;
+}
+
+superpipe_request_t *superpipe_take_all_locked(superpipe_queue_t *q)
+{
+    superpipe_request_t *r = q->first;
+
+    if (r != NULL)
+        __atomic_store_n(&q->first, NULL, __ATOMIC_RELAXED);
+    return r;
 }
 
 /** Receives of this many bytes or more make progress leave the sender's queue: the next message may
@@ -237,12 +251,7 @@ void superpipe_complete_locked(superpipe_request_t *r)
         report(r);
         return;
     }
-    r->next_done = NULL;
-    __atomic_store_n(superpipe.done_tail, r, __ATOMIC_RELAXED);
-    /* All are taken out at once under the lock, so only the first one has to ask for progress. */
-    if (superpipe.done_tail == &superpipe.done_head)
-        onic_transport_ask(ONIC_AM_PML, ONIC_MPI);
-    superpipe.done_tail = &r->next_done;
+    superpipe_append_locked(&superpipe.finished, r);
 }
 
 /** True if nothing of the request is left or in flight; it is then removed from all lists and
@@ -330,11 +339,10 @@ void superpipe_request_data_locked(superpipe_request_t *r, const onic_ticket_t *
 
 static void complete(superpipe_request_t *r)
 {
-    if (r->in_buffer)
-        (void)ONIC_BSEND_FREE(r->comm, r->bounce);
-    else
-        free(r->bounce);
-    r->bounce = NULL;
+    if (r->internal && r->in_buffer)
+        (void)ONIC_BSEND_FREE(r->comm, r->base);
+    else if (r->internal)
+        free(r->base);
     report(r);
     superpipe_request_drop(r);
 }
@@ -351,20 +359,16 @@ void superpipe_unlock(superpipe_request_t *r)
 /** Releases the lock and completes finished requests; returns how many. */
 static int unlock_and_complete(void)
 {
-    superpipe_request_t *r = superpipe.done_head;
+    superpipe_request_t *r = superpipe_take_all_locked(&superpipe.finished);
     int n = 0;
 
-    if (r != NULL) {
-        __atomic_store_n(&superpipe.done_head, NULL, __ATOMIC_RELAXED);
-        superpipe.done_tail = &superpipe.done_head;
-    }
     /* Only now, because the server thread finishes copies that only an MPI thread can free. */
-    for (const superpipe_request_t *copy = r; copy != NULL; copy = copy->next_done)
+    for (const superpipe_request_t *copy = r; copy != NULL; copy = copy->next)
         if (copy->internal && !copy->in_buffer)
             superpipe.buffered -= sizeof(*copy) + copy->state.length;
     onic_transport_unlock();
     for (superpipe_request_t *next; r != NULL; r = next, n++) {
-        next = r->next_done;
+        next = r->next;
         complete(r);
     }
     return n;
@@ -372,7 +376,7 @@ static int unlock_and_complete(void)
 
 int superpipe_complete_finished(void)
 {
-    if (__atomic_load_n(&superpipe.done_head, __ATOMIC_RELAXED) == NULL)
+    if (superpipe_is_empty(&superpipe.finished))
         return 0;
     onic_transport_lock();
     return unlock_and_complete();
@@ -383,7 +387,7 @@ void superpipe_poll(void)
     if (!onic_transport_lock_for_messages())
         return;
     (void)onic_transport_poll_locked();
-    if (superpipe.done_head == NULL)
+    if (superpipe_is_empty(&superpipe.finished))
         onic_transport_unlock();
     else
         (void)unlock_and_complete();

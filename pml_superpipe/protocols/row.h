@@ -76,8 +76,6 @@ typedef struct superpipe_row {
     /** Continues work that needs an MPI thread, without the lock, after onic_transport_ask with
      *  ONIC_MPI. Returns the number of events. Or NULL. */
     int (*progress)(void);
-    /** The component is closed, and nothing is queued. Or NULL. */
-    void (*close)(void);
 } superpipe_row_t;
 
 /** One more than the protocols, for a test. */

@@ -31,7 +31,7 @@ static int error_of(int rc)
 /* ---- envelopes ------------------------------------------------------------------------------- */
 
 /** Announces a message; its first `early` bytes, for which there is credit, go along. */
-static int send_rts_locked(superpipe_request_t *r, const superpipe_channel_t *c, uint32_t early)
+static int send_rts_locked(superpipe_request_t *r, uint32_t early)
 {
     const bool waits = r->mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
     const uint64_t block = superpipe_mean_block(&r->layout);
@@ -39,8 +39,8 @@ static int send_rts_locked(superpipe_request_t *r, const superpipe_channel_t *c,
     const uint64_t first = early < most ? early : most;
     superpipe_rts_t h = {.prefix = {.sender = onic_transport_me(),
                                     .kind = SUPERPIPE_KIND_RTS,
-                                    .context = ONIC_COMM_INDEX(c->comm)},
-                         .source = ompi_comm_rank(c->comm),
+                                    .context = ONIC_COMM_INDEX(r->comm)},
+                         .source = ompi_comm_rank(r->comm),
                          .tag = r->tag,
                          .offer = {.length = r->state.length,
                                    .block = block < UINT32_MAX ? (uint32_t)block : UINT32_MAX,
@@ -70,7 +70,6 @@ static int send_rts_locked(superpipe_request_t *r, const superpipe_channel_t *c,
 
 static int send_locked(superpipe_request_t *r)
 {
-    const superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
     const uint64_t length = r->state.length;
     const bool is_short = is_short_locked(r->peer, length);
     const bool waits = r->mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
@@ -81,16 +80,16 @@ static int send_locked(superpipe_request_t *r)
 
     /* Without data an announcement is free. */
     if (early == 0 && (waits || !is_short))
-        return send_rts_locked(r, c, 0);
+        return send_rts_locked(r, 0);
     if (!onic_credit_take(credit, cost, ONIC_CREDIT_FLOOR)) {
         superpipe_counters.no_credit += is_short;
-        return send_rts_locked(r, c, 0);
+        return send_rts_locked(r, 0);
     }
     if (!waits && (is_short || superpipe_goes_short(length, early, r->peer->fragment,
                                                     superpipe.params.protocol)))
-        rc = superpipe_eager_send_locked(r, c);
+        rc = superpipe_eager_send_locked(r);
     else
-        rc = send_rts_locked(r, c, early);
+        rc = send_rts_locked(r, early);
     if (rc < 0)
         onic_credit_return(credit, cost);
     return rc;
@@ -155,27 +154,23 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
 
 /* ---- what the receiver says ------------------------------------------------------------------ */
 
-void superpipe_on_cts_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
+void superpipe_on_cts_locked(const superpipe_incoming_t *in)
 {
-    const superpipe_protocol_t protocol = (superpipe_protocol_t)in->prefix.protocol;
-    const superpipe_row_t *row = superpipe_rows[protocol];
+    const superpipe_row_t *row = superpipe_rows[in->prefix.protocol];
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
 
-    (void)p;
     if (r == NULL || row->answer == NULL || !superpipe_transfer_requested(&r->state, in->value))
         return;
     r->theirs = in->cts.receive;
     r->row = row;
-    r->protocol = protocol;
     if (!row->answer(r, in))
         (void)superpipe_stream_row.answer(r, in);
 }
 
-void superpipe_on_ack_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
+void superpipe_on_ack_locked(const superpipe_incoming_t *in)
 {
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
 
-    (void)p;
     if (r == NULL)
         return;
     superpipe_transfer_acknowledged(&r->state);

@@ -55,8 +55,7 @@ void superpipe_on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv)
 {
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
 
-    if (r == NULL || r->row == NULL || r->row->data == NULL ||
-        !superpipe_transfer_takes(&r->state, in->value, in->bytes))
-        return;
-    r->row->data(r, in, rndv);
+    if (r != NULL && r->row != NULL && r->row->data != NULL &&
+        superpipe_transfer_takes(&r->state, in->value, in->bytes))
+        r->row->data(r, in, rndv);
 }

@@ -85,39 +85,34 @@ struct superpipe_request {
      */
     ONIC_COUNT32 refs;
     bool sends;
-    bool internal;  /**< it has no user: the copied data of a complete send */
+    bool internal;  /**< it has no user, and the data at `base` is a copy: a complete send */
+    bool in_buffer; /**< internal requests: the data is in the buffer from MPI_Buffer_attach */
     bool attached;  /**< it is in the peer's list of requests */
-    bool cancelled; /**< MPI_Cancel has withdrawn it */
     int error;      /**< OMPI_SUCCESS or an MPI error class */
-    bool in_buffer; /**< `bounce` is in the buffer from MPI_Buffer_attach */
-    void *bounce;   /**< internal requests: a copy of the data */
 
     /* The call. */
     ompi_communicator_t *comm;
     ompi_datatype_t *datatype;
-    void *buffer;
+    char *base; /**< the user's memory, from which the layout's offsets count */
     size_t count;
     int rank, tag; /**< as passed to the call */
     mca_pml_base_send_mode_t mode;
 
     /* The transfer. */
     LIST_ENTRY(superpipe_request) of_peer;
-    superpipe_request_t *next_done; /**< in the queue of requests to be completed */
-    superpipe_peer_t *peer;         /**< NULL: a receive without a message so far */
+    superpipe_request_t *next; /**< in a queue of its protocol, or of finished requests */
+    superpipe_peer_t *peer;    /**< NULL: a receive without a message so far */
     superpipe_receive_t receive;
-    char *base;                    /**< the layout's offsets count from here */
     superpipe_transfer_t state;    /**< see transfer.h */
     const superpipe_row_t *row;    /**< its protocol, once chosen */
-    superpipe_protocol_t protocol; /**< the protocol's number */
+    superpipe_protocol_t protocol; /**< the number of that */
     uint64_t handle;               /**< identifies it to the peer; 0: none */
     uint64_t theirs;               /**< the peer's handle */
-    uint64_t address;          /**< receiver: the data's address at the sender, for single copy */
-    onic_transfer_t *move;     /**< receiver: the pipeline's transfer, while it is running */
-    superpipe_request_t *next; /**< in a queue of its protocol */
-    bool counted;              /**< receiver: counted in the peer's under_way */
-    bool placing;              /**< the cursor stands where the last data ended */
+    uint64_t address;      /**< receiver: the data's address at the sender, for single copy */
+    onic_transfer_t *move; /**< receiver: the pipeline's transfer, while it is running */
+    bool counted;          /**< receiver: counted in the peer's under_way */
     onic_layout_t layout;
-    onic_cursor_t cursor; /**< where the next data goes */
+    onic_cursor_t cursor; /**< where the last data ended; without a layout at first */
 };
 
 OBJ_CLASS_DECLARATION(superpipe_request_t);
@@ -161,6 +156,11 @@ typedef struct superpipe_counters {
 
 extern superpipe_counters_t superpipe_counters;
 
+/** Requests that any thread appends, linked by `next`, and an MPI thread takes. */
+typedef struct superpipe_queue {
+    superpipe_request_t *first, *last;
+} superpipe_queue_t;
+
 typedef struct superpipe_process {
     superpipe_params_t params;
     bool open; /**< transport and pipeline are open */
@@ -169,11 +169,13 @@ typedef struct superpipe_process {
     LIST_HEAD(, superpipe_channel) channels;
     LIST_HEAD(, superpipe_peer) peers;
     onic_handles_t handles;
-    superpipe_request_t *done_head, **done_tail; /**< finished requests, linked by `next_done` */
-    uint64_t waiting_bytes;                      /**< bytes taken up by unexpected messages */
-    uint64_t buffered;                           /**< bytes in copies of sends */
-    uint32_t copies;                             /**< sends without a user that are incomplete */
-    unsigned losses;                             /**< lost connections handled so far */
+    superpipe_queue_t finished;   /**< to be completed */
+    superpipe_queue_t copied;     /**< receives of protocol copy that are to copy */
+    superpipe_request_t *streams; /**< sends of protocol stream that nothing else continues */
+    uint64_t waiting_bytes;       /**< bytes taken up by unexpected messages */
+    uint64_t buffered;            /**< bytes in copies of sends */
+    uint32_t copies;              /**< sends without a user that are incomplete */
+    unsigned losses;              /**< lost connections handled so far */
     superpipe_reuse_t reuse;
     superpipe_table_t table;
     char links_from[ONIC_LINKS_FROM]; /**< the source of the model's numbers */

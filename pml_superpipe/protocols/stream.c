@@ -7,10 +7,6 @@
  *  a request. */
 #include "pml_superpipe/protocols/process.h"
 
-/** Sends that have fragments to send and no operation in flight whose completion would continue
- *  them; linked by `next`. */
-static superpipe_request_t *waiting;
-
 static bool always(const superpipe_case_t *c)
 {
     (void)c;
@@ -64,9 +60,9 @@ void superpipe_send_fragments_locked(superpipe_request_t *r)
     if (!sent) {
         superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
     } else if (superpipe_transfer_is_idle(&r->state)) {
-        r->state.queued = true;
-        r->next = waiting;
-        waiting = r;
+        r->state.in_flight++;
+        r->next = superpipe.streams;
+        superpipe.streams = r;
         onic_transport_ask(ONIC_AM_PML, ONIC_LOCKED);
     }
 }
@@ -100,15 +96,15 @@ int superpipe_send_header_locked(superpipe_request_t *r, unsigned am_id, const v
 
 int superpipe_stream_locked(void)
 {
-    superpipe_request_t *r = waiting;
+    superpipe_request_t *r = superpipe.streams;
     int events = 0;
 
     if (onic_transport_losses() != superpipe.losses)
         onic_transport_ask(ONIC_AM_PML, ONIC_MPI);
-    waiting = NULL;
+    superpipe.streams = NULL;
     for (superpipe_request_t *next; r != NULL; r = next, events++) {
         next = r->next;
-        r->state.queued = false;
+        r->state.in_flight--;
         superpipe_send_fragments_locked(r);
         superpipe_finish_locked(r);
     }
@@ -143,15 +139,5 @@ static void take(superpipe_request_t *r, const superpipe_incoming_t *in, onic_rn
     superpipe_finish_locked(r);
 }
 
-static void forget(void)
-{
-    waiting = NULL;
-}
-
-const superpipe_row_t superpipe_stream_row = {.name = "stream",
-                                              .can = always,
-                                              .cost = cost,
-                                              .start = start,
-                                              .data = take,
-                                              .answer = answer,
-                                              .close = forget};
+const superpipe_row_t superpipe_stream_row = {
+    .name = "stream", .can = always, .cost = cost, .start = start, .data = take, .answer = answer};

@@ -16,26 +16,19 @@ void superpipe_transfer_moved(superpipe_transfer_t *t, bool good)
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 
-/** True if the data is neither sent nor promised to anyone. */
-static bool is_free(const superpipe_transfer_t *t)
-{
-    return !t->requested && !t->sent && !t->broken && !t->done;
-}
-
 bool superpipe_transfer_requested(superpipe_transfer_t *t, uint64_t wanted)
 {
-    if (!is_free(t) || wanted <= t->early || wanted > t->length)
+    if (t->broken || t->done || wanted <= t->early || wanted > t->length)
         return false;
-    t->matched = t->requested = true;
+    t->matched = true;
     t->wanted = wanted;
     return true;
 }
 
 bool superpipe_transfer_lend(superpipe_transfer_t *t)
 {
-    if (!is_free(t))
+    if (t->broken || t->done)
         return false;
-    t->requested = true;
     t->in_flight++;
     return true;
 }
@@ -70,7 +63,7 @@ uint64_t superpipe_transfer_fragment(const superpipe_transfer_t *t, uint64_t mos
 
 bool superpipe_transfer_is_idle(const superpipe_transfer_t *t)
 {
-    return has_fragments(t) && t->in_flight == 0 && !t->queued;
+    return has_fragments(t) && t->in_flight == 0;
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */

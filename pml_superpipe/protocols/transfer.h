@@ -35,10 +35,8 @@ typedef struct superpipe_transfer {
     bool sends;
     bool matched;   /**< it has found its other end, or need not wait for that */
     bool sent;      /**< sender: nothing is left to be sent */
-    bool requested; /**< sender: the receiver has the data, or gets it */
     bool fragments; /**< sender: the requested data goes in DATA messages */
     bool moving;    /**< its protocol has all of it, and will call superpipe_transfer_moved */
-    bool queued;    /**< it is in the queue of sends to be continued with fragments */
     bool broken;    /**< it ends as soon as nothing of it is in flight */
     bool done;      /**< it is over: nothing changes any more */
 } superpipe_transfer_t;
@@ -54,7 +52,7 @@ static inline bool superpipe_transfer_is_over(superpipe_transfer_t *t)
 {
     const bool complete = t->matched && (t->sends ? t->sent : t->moved == t->wanted);
 
-    if (t->done || t->in_flight > 0 || t->moving || t->queued || !(complete || t->broken))
+    if (t->done || t->in_flight > 0 || t->moving || !(complete || t->broken))
         return false;
     t->done = true;
     return true;
@@ -117,7 +115,7 @@ static inline void superpipe_transfer_given(superpipe_transfer_t *t, uint64_t by
 }
 
 /** True if there are more fragments and nothing in flight would continue sending them; then it must
- *  be queued. */
+ *  be queued, which counts as an operation. */
 bool superpipe_transfer_is_idle(const superpipe_transfer_t *t);
 
 /* ---- receiver -------------------------------------------------------------------------------- */
