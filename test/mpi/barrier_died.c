@@ -27,12 +27,6 @@
 
 enum { MANY = 5, VICTIM = 1, KINDS = 3 };
 
-#ifdef MPI_ERR_PROC_FAILED
-#define GONE MPI_ERR_PROC_FAILED
-#else
-#define GONE MPI_ERR_OTHER
-#endif
-
 /** Each is a leader, and knows the others by connections alone. */
 static bool leaders;
 

@@ -29,12 +29,6 @@
 
 enum { HOME, IN_LINE, IN_UPDATE, LIVING_A, LIVING_B };
 
-#ifdef MPI_ERR_PROC_FAILED
-#define GONE MPI_ERR_PROC_FAILED
-#else
-#define GONE MPI_ERR_OTHER
-#endif
-
 /** Microseconds for which the second is stopped, or still lives with what it has. */
 enum { STOPPED = 300000 };
 

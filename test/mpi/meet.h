@@ -23,6 +23,13 @@
 void meet_begin(void);
 int meet_finish(void);
 
+/** The class of the errors of what a dead process was to do. */
+#ifdef MPI_ERR_PROC_FAILED
+#define GONE MPI_ERR_PROC_FAILED
+#else
+#define GONE MPI_ERR_OTHER
+#endif
+
 /** Before tl_init: the process that was launched stays behind and ends as this one, its child,
  *  does, but well where that is killed. So a rank can die without the launcher's ending the job. */
 void meet_begin_as_child(void);

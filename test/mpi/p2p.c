@@ -181,6 +181,29 @@ void p2p_check_empty(const MPI_Status *status, const char *what)
     p2p_check_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, what);
 }
 
+MPI_Message p2p_find(int way, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+    MPI_Message message = MPI_MESSAGE_NULL;
+    int flag = 0;
+
+    switch (way % P2P_PROBES) {
+    case 0:
+        TL_MPI(MPI_Probe(source, tag, comm, status));
+        break;
+    case 1:
+        while (!flag)
+            TL_MPI(MPI_Iprobe(source, tag, comm, &flag, status));
+        break;
+    case 2:
+        TL_MPI(MPI_Mprobe(source, tag, comm, &message, status));
+        break;
+    default:
+        while (!flag)
+            TL_MPI(MPI_Improbe(source, tag, comm, &flag, &message, status));
+    }
+    return message;
+}
+
 void p2p_complete_as(MPI_Request *request, MPI_Status *status, int how, int error)
 {
     MPI_Request among[3] = {MPI_REQUEST_NULL, *request, MPI_REQUEST_NULL};

@@ -68,6 +68,11 @@ bool p2p_waits(void);
 void p2p_check_status(const MPI_Status *status, int source, int tag, size_t bytes,
                       const char *what);
 
+/** Finds a message by the `way`-th of MPI_Probe, Iprobe, Mprobe and Improbe; its handle is null for
+ *  the first two. */
+enum { P2P_PROBES = 4 };
+MPI_Message p2p_find(int way, int source, int tag, MPI_Comm comm, MPI_Status *status);
+
 /** Checks that a status is empty: of a null or an inactive request. */
 void p2p_check_empty(const MPI_Status *status, const char *what);
 

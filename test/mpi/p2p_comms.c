@@ -168,8 +168,8 @@ static void test_many(void)
     MPI_Request *sends = tl_alloc(MANY * sizeof(*sends)),
                 *receives = tl_alloc(MANY * sizeof(*sends));
     long *out = tl_alloc(MANY * sizeof(*out)), *in = tl_alloc(MANY * sizeof(*in));
-    int wrong = 0, next = (tl_rank() + 1) % tl_size();
-    int before = (tl_rank() + tl_size() - 1) % tl_size();
+    const int next = p2p_next(), before = p2p_before();
+    int wrong = 0;
 
     for (int i = 0; i < MANY; i++) {
         TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]));
@@ -203,7 +203,7 @@ static void test_many(void)
 /** What was started on a communicator comes to its end after that is freed. */
 static void test_freed(void)
 {
-    int next = (tl_rank() + 1) % tl_size(), before = (tl_rank() + tl_size() - 1) % tl_size();
+    const int next = p2p_next(), before = p2p_before();
 
     for (int i = 0; i < p2p_nsizes; i++) {
         p2p_buffer_t out = p2p_buffer(p2p_side((p2p_shape_t)(i % P2P_SHAPES), p2p_sizes[i]));
@@ -231,7 +231,7 @@ static void test_freed(void)
 /** A message that a probe has taken keeps its communicator, whose number nobody else gets. */
 static void test_freed_message(void)
 {
-    int next = (tl_rank() + 1) % tl_size(), before = (tl_rank() + tl_size() - 1) % tl_size();
+    const int next = p2p_next(), before = p2p_before();
 
     for (int i = 0; i < 2 * p2p_nsizes; i++) {
         p2p_buffer_t out = p2p_buffer(p2p_side((p2p_shape_t)(i % P2P_SHAPES), p2p_sizes[i / 2]));
@@ -240,16 +240,12 @@ static void test_freed_message(void)
         MPI_Message message;
         MPI_Status status;
         MPI_Comm comm, twin;
-        int found = 0;
 
         TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
         const MPI_Fint freed = MPI_Comm_c2f(comm);
         p2p_write(&out, p2p_seed(tl_rank(), 5, i));
         TL_MPI(MPI_Isend(out.at, out.side.count, out.side.type, next, 5, comm, &send));
-        while (i % 2 && !found)
-            TL_MPI(MPI_Improbe(before, 5, comm, &found, &message, &status));
-        if (!found)
-            TL_MPI(MPI_Mprobe(MPI_ANY_SOURCE, 5, comm, &message, &status));
+        message = p2p_find(2 + i % 2, i % 2 ? before : MPI_ANY_SOURCE, 5, comm, &status);
         TL_MPI(MPI_Comm_free(&comm));
         TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &twin));
         TL_CHECK(MPI_Comm_c2f(twin) != freed, "a message waits, and its communicator is gone");
@@ -274,7 +270,7 @@ static void test_freed_message(void)
 static void test_freed_requests(void)
 {
     enum { SENDS = 40 };
-    int next = (tl_rank() + 1) % tl_size(), before = (tl_rank() + tl_size() - 1) % tl_size();
+    const int next = p2p_next(), before = p2p_before();
     const int room = SENDS * ((int)sizeof(long) + MPI_BSEND_OVERHEAD);
     void *buffer = tl_alloc((size_t)room);
     long out[SENDS], in[SENDS], none;

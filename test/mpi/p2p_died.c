@@ -32,12 +32,6 @@ enum { READY, SHORT_LEFT, LONG_LEFT, LONG_PROBED, HALF_FROM, HALF_TO, UNRECEIVED
  *  wait by then, and for which it takes part in the long messages. */
 enum { LIFE = 150000, TAKES_PART = 1000 };
 
-#ifdef MPI_ERR_PROC_FAILED
-#define GONE MPI_ERR_PROC_FAILED
-#else
-#define GONE MPI_ERR_OTHER
-#endif
-
 static unsigned char data[LONG], in[LONG];
 
 /* ---- before ---------------------------------------------------------------------------------- */

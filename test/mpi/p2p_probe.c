@@ -14,31 +14,7 @@
 
 #include <stdlib.h>
 
-enum { WAYS = 4, EQUAL = 9, EACH = 60 };
-
-/** Finds a message by the `way`-th of the four calls; its handle is null for the first two. */
-static MPI_Message find(int way, int source, int tag, MPI_Comm comm, MPI_Status *status)
-{
-    MPI_Message message = MPI_MESSAGE_NULL;
-    int flag = 0;
-
-    switch (way % WAYS) {
-    case 0:
-        TL_MPI(MPI_Probe(source, tag, comm, status));
-        break;
-    case 1:
-        while (!flag)
-            TL_MPI(MPI_Iprobe(source, tag, comm, &flag, status));
-        break;
-    case 2:
-        TL_MPI(MPI_Mprobe(source, tag, comm, &message, status));
-        break;
-    default:
-        while (!flag)
-            TL_MPI(MPI_Improbe(source, tag, comm, &flag, &message, status));
-    }
-    return message;
-}
+enum { EQUAL = 9, EACH = 60 };
 
 /** Receives what was found. */
 static void take(MPI_Message *message, int way, int source, int tag, MPI_Comm comm,
@@ -77,7 +53,7 @@ static void test_alike(MPI_Comm comm, int bytes)
     }
     for (int i = 0; i < EQUAL; i++) {
         if (i % 2) {
-            messages[n] = find(2 + n % 2, p2p_before(), 3, comm, &status);
+            messages[n] = p2p_find(2 + n % 2, p2p_before(), 3, comm, &status);
             n++;
             p2p_check_status(&status, p2p_before(), 3, (size_t)(bytes - i), "alike, Mprobe");
         } else {
@@ -133,7 +109,7 @@ static void test_wildcards(MPI_Comm comm)
     for (int k = 0; k < n; k++) {
         MPI_Status status;
         int way = (int)tl_range(&rng, 0, 3);
-        MPI_Message message = find(way, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status);
+        MPI_Message message = p2p_find(way, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status);
         int source = status.MPI_SOURCE, i = seen[source]++, bytes = traffic_bytes(source, i);
         p2p_buffer_t in = p2p_buffer(p2p_side(P2P_PLAIN, bytes));
 

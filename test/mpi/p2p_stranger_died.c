@@ -21,12 +21,6 @@
 /** The dying one lives so many microseconds, until the others wait. */
 enum { VICTIM = 1, NEVER = 7, LIFE = 300000 };
 
-#ifdef MPI_ERR_PROC_FAILED
-#define GONE MPI_ERR_PROC_FAILED
-#else
-#define GONE MPI_ERR_OTHER
-#endif
-
 static void wait_for_victim(void)
 {
     MPI_Request request;

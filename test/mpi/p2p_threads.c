@@ -141,19 +141,11 @@ static void take(const worker_t *me)
     tl_rng_t rng = tl_rng(tl_seed(), (uint64_t)me->thread);
 
     for (int i = 0; i < n; i++) {
-        MPI_Message message;
         MPI_Request request;
         MPI_Status status;
-        int flag = 0, bytes = 0;
+        int bytes = 0, way = (int)tl_range(&rng, 2, 3);
+        MPI_Message message = p2p_find(way, MPI_ANY_SOURCE, MPI_ANY_TAG, me->comm, &status);
 
-        if (tl_range(&rng, 0, 1)) {
-            TL_MPI(MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, me->comm, &message, &status));
-        } else {
-            while (!flag) {
-                TL_MPI(
-                    MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, me->comm, &flag, &message, &status));
-            }
-        }
         MPI_Get_count(&status, MPI_BYTE, &bytes);
         unsigned char *in = tl_alloc((size_t)bytes + 8);
         if (i % 2) {

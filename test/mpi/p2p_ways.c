@@ -220,25 +220,9 @@ static void cancel(run_t *r)
 /** Finds the message by one of the four calls; its handle is null for the first two. */
 static MPI_Message find(const run_t *r, way_t way)
 {
-    MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status = prepared();
-    int flag = 0;
+    const MPI_Message message = p2p_find((int)way - PROBE, r->source, r->tag, comm, &status);
 
-    switch (way) {
-    case PROBE:
-        TL_MPI(MPI_Probe(r->source, r->tag, comm, &status));
-        break;
-    case IPROBE:
-        while (!flag)
-            TL_MPI(MPI_Iprobe(r->source, r->tag, comm, &flag, &status));
-        break;
-    case MPROBE_MRECV:
-        TL_MPI(MPI_Mprobe(r->source, r->tag, comm, &message, &status));
-        break;
-    default:
-        while (!flag)
-            TL_MPI(MPI_Improbe(r->source, r->tag, comm, &flag, &message, &status));
-    }
     check_status(r, &status, r->out.bytes, "found");
     TL_CHECK((message == MPI_MESSAGE_NULL) == (way == PROBE || way == IPROBE) &&
                  (message == MPI_MESSAGE_NO_PROC) ==
