@@ -403,7 +403,6 @@ mpi_programs = \
 	test/mpi/p2p_ahead \
 	test/mpi/p2p_bound \
 	test/mpi/p2p_callbacks \
-	test/mpi/p2p_callbacks_threads \
 	test/mpi/p2p_calls \
 	test/mpi/p2p_collectives \
 	test/mpi/p2p_comms \
