@@ -33,7 +33,6 @@ osc_nicstride_libnicstride_methods_la_SOURCES = \
 	osc_nicstride/methods/rows.c \
 	osc_nicstride/methods/single_copy.c \
 	osc_nicstride/methods/ucx_rma.c \
-	osc_nicstride/methods/nic_params.c \
 	osc_nicstride/methods/verbs_peer.c \
 	osc_nicstride/methods/verbs_wr.c \
 	osc_nicstride/queue/ask_lock.c \

@@ -2,7 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "common/config.h"
+#include "osc_nicstride/methods/verbs_peer.h"
+
+size_t nicstride_nic_connections;
+onic_rdma_counts_t nicstride_nic_counts;
 
 #if OMPI_NIC_HAVE_VERBS
 
@@ -10,8 +13,6 @@
 #include <string.h>
 
 #include "common/support/help.h"
-#include "common/transport/put.h"
-#include "osc_nicstride/methods/verbs_peer.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/window/state.h"
@@ -23,7 +24,12 @@
 /** A window of requests has this many parts; the last request of each asks for a completion. */
 #define SIGNALS 8
 
-typedef nicstride_verbs_peer_t side_t;
+/** What is kept for a process, in `of_row`. */
+typedef struct side {
+    onic_rc_t *rc;           /**< the connection to it; NULL: none */
+    bool refused;            /**< there will be no connection */
+    onic_rc_served_t served; /**< the one that it has begun */
+} side_t;
 
 onic_rc_adapter_t nicstride_nic_adapter;
 static bool tried, over;
@@ -47,7 +53,7 @@ static void lost(void *owner, const char *why)
 static bool open_adapter(void)
 {
     const onic_link_t *link = &nicstride_component.links.adapter;
-    const onic_rc_spec_t spec = {.connections = (unsigned)nicstride_nic_params.connections,
+    const onic_rc_spec_t spec = {.connections = (unsigned)nicstride_nic_connections,
                                  .window = (unsigned)link->window,
                                  .batch = (unsigned)link->batch,
                                  .signal = (unsigned)(link->window / SIGNALS),
@@ -149,10 +155,10 @@ static size_t answer(nicstride_peer_t *p, void *memory, const void *question, si
     side_t *s = side_of(p);
     onic_rc_terms_t asked;
 
-    if (s == NULL || cap < sizeof(told) || !onic_rc_terms_read(question, len, &asked))
+    if (s == NULL || cap < sizeof(told) || len != sizeof(asked))
         return 0;
-    s->process = onic_peer_name(p->peer);
-    if (!onic_rc_serve(&nicstride_nic_adapter, s->process, &asked, &told.terms))
+    memcpy(&asked, question, sizeof(asked));
+    if (!onic_rc_serve(&nicstride_nic_adapter, &s->served, &asked, &told.terms))
         return 0;
     told.terms.key = mr->rkey;
     told.terms.addr = (uintptr_t)mr->addr;
@@ -210,8 +216,7 @@ void nicstride_nic_leave(void *of_row)
 
     if (s->rc != NULL)
         onic_rc_drop(s->rc);
-    if (s->process != 0)
-        onic_rc_unserve(&nicstride_nic_adapter, s->process);
+    onic_rc_unserve(&nicstride_nic_adapter, &s->served);
     free(s);
 }
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What method nic shares with another process: a connection, and keys of its windows.
- *  Internal to verbs_wr.c, and only in builds with libibverbs.
+ *  Internal to verbs_wr.c.
  *
  *  The question for keys carries this process's end of a connection, of which there is one per
  *  process; the answer carries the target's end and the key of the memory.
@@ -11,17 +11,22 @@
  *  Transport lock. */
 #pragma once
 
+#include <stddef.h>
+
+#include "common/config.h"
+#include "common/transport/verbs/requests.h"
+
+/* Also in builds without libibverbs, so that parameters and counters are the same everywhere: */
+/** The connections that there may be in each direction. */
+extern size_t nicstride_nic_connections;
+/** Counts of requests. */
+extern onic_rdma_counts_t nicstride_nic_counts;
+
+#if OMPI_NIC_HAVE_VERBS
+
 #include "common/transport/verbs/connections.h"
 #include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/methods/nic_params.h"
 #include "osc_nicstride/window/peer.h"
-
-/** What method nic keeps for a process, in `of_row`. */
-typedef struct nicstride_verbs_peer {
-    onic_rc_t *rc;    /**< the connection to it; NULL: none */
-    bool refused;     /**< there will be no connection */
-    uint64_t process; /**< its name, once it is served; else 0 */
-} nicstride_verbs_peer_t;
 
 /** The key of a peer's window. */
 typedef struct nicstride_nic_key {
@@ -46,3 +51,5 @@ void nicstride_nic_leave(void *of_row);
 /** To be called when nothing is under way any more and the process leaves MPI: the adapter is
  *  closed as soon as no memory is registered. */
 void nicstride_nic_end_locked(void);
+
+#endif

@@ -21,8 +21,41 @@
 
 #include <math.h>
 
+#include "common/support/component.h"
+#include "common/transport/verbs/rc_terms.h"
 #include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/methods/nic_params.h"
+#include "osc_nicstride/methods/verbs_peer.h"
+
+/** Most bytes of users' memory that are registered. */
+static size_t most_memory;
+
+static onic_param_t params[] = {
+    {.name = "nic_connections",
+     .help = "Connections that method nic opens at most, each to one process, and as many that it "
+             "takes from others. What finds no room goes by message",
+     .size = &nicstride_nic_connections,
+     .value = 64,
+     .min = 2,
+     .max = ONIC_RC_MOST},
+    {.name = "nic_memory",
+     .help = "Mebibytes of this process's own buffers that method nic keeps registered with the "
+             "adapter, and so locked, at most. What needs more goes by message",
+     .size = &most_memory,
+     .shift = 20,
+     .value = 1024,
+     .min = 1,
+     .max = 1 << 20},
+    {.name = NULL},
+};
+
+static const onic_counter_t counters[] = {
+    {"nic_doorbells", "Lists of work requests that method nic has given to the adapter",
+     &nicstride_nic_counts.doorbells, 0},
+    {"nic_requests", "Work requests in them", &nicstride_nic_counts.requests, 0},
+    {"nic_completions", "Completions of them that the adapter has shown",
+     &nicstride_nic_counts.completions, 0},
+    {"nic_bytes", "Bytes that they were to move", &nicstride_nic_counts.bytes, 0},
+};
 
 static bool fits(const nicstride_case_t *c)
 {
@@ -51,7 +84,6 @@ static double cost(const nicstride_case_t *c)
 
 #include "common/transport/verbs/registrations.h"
 #include "osc_nicstride/methods/pack/parts.h"
-#include "osc_nicstride/methods/verbs_peer.h"
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/module.h"
@@ -62,10 +94,8 @@ static double cost(const nicstride_case_t *c)
 typedef struct moved {
     onic_rdma_transfer_t rdma; /* first */
     nicstride_op_t *op;
-    bool carried;                      /**< requests carry the data */
-    onic_registration_t *registration; /**< otherwise the registration of the origin's memory */
-    nicstride_nic_key_t far;
-    uint32_t near; /**< the key of that */
+    onic_registration_t *registration; /**< of the origin's memory; NULL: requests carry the data */
+    uint32_t near;                     /**< the key of that */
     bool failed;
     struct moved *next;
 } moved_t;
@@ -91,8 +121,7 @@ static bool register_for(const nicstride_transfer_t *t, moved_t *v)
 
     pthread_mutex_lock(&registering);
     if (registrations.cache != NULL ||
-        onic_registrations_open(&registrations, nicstride_nic_adapter.port.pd,
-                                nicstride_nic_params.memory))
+        onic_registrations_open(&registrations, nicstride_nic_adapter.port.pd, most_memory))
         v->registration = onic_register(&registrations, base, (size_t)(t->origin.ub - t->origin.lb),
                                         t->type == NICSTRIDE_MSG_GET, &v->near);
     pthread_mutex_unlock(&registering);
@@ -140,28 +169,17 @@ static void on_ended(onic_rdma_transfer_t *transfer, bool failed)
     __atomic_store_n(&ended, v, __ATOMIC_RELAXED);
 }
 
-/** True if requests on this connection can carry all the data that is written. `limits` gets the
- *  limits for that. */
-static bool carries(const onic_rc_t *rc, bool get, const onic_layout_t *target,
-                    onic_rdma_limits_t *limits)
-{
-    *limits = rc->limits;
-    return !get && onic_rdma_carry_all(limits, target);
-}
-
 /** Begins to move an operation's data. */
-static void move(moved_t *v, onic_rc_t *rc)
+static void move(moved_t *v, onic_rc_t *rc, const onic_rdma_limits_t *limits,
+                 const nicstride_nic_key_t *key)
 {
     const nicstride_op_t *op = v->op;
     const bool get = op->type == NICSTRIDE_MSG_GET;
     const onic_rdma_side_t near = {get ? &op->result : &op->origin,
                                    (uintptr_t)(get ? op->result_base : op->origin_base), v->near};
-    const onic_rdma_side_t far = {&op->target, v->far.addr + (uint64_t)op->disp, v->far.key};
-    onic_rdma_limits_t limits = rc->limits;
+    const onic_rdma_side_t far = {&op->target, key->addr + (uint64_t)op->disp, key->key};
 
-    if (v->carried)
-        (void)carries(rc, get, &op->target, &limits);
-    onic_rdma_walk_init(&v->rdma.walk, &limits, get, &near, &far);
+    onic_rdma_walk_init(&v->rdma.walk, limits, get, &near, &far);
     v->rdma.ended = on_ended;
     onic_rc_begin(rc, &v->rdma);
 }
@@ -243,22 +261,19 @@ static begun_t begin_locked(nicstride_transfer_t *t, moved_t *v)
 {
     const bool get = t->type == NICSTRIDE_MSG_GET;
     nicstride_peer_t *p = t->peer;
-    const nicstride_nic_key_t *far;
-    onic_rdma_limits_t limits;
-    onic_rc_t *rc;
+    const nicstride_nic_key_t *key;
 
     if (p->failed || p->queue.flushing)
         return BY_MESSAGE;
-    rc = nicstride_nic_way_locked(p, get, &far);
+    onic_rc_t *rc = nicstride_nic_way_locked(p, get, &key);
     if (rc == NULL)
         return BY_MESSAGE;
-    v->carried = v->registration == NULL && carries(rc, get, &t->target, &limits);
-    if (!v->carried && v->registration == NULL)
+    onic_rdma_limits_t limits = rc->limits;
+    if (v->registration == NULL && (get || !onic_rdma_carry_all(&limits, &t->target)))
         return WANTS_MEMORY;
     if (!take_over(t, v))
         return BY_MESSAGE;
-    v->far = *far;
-    move(v, rc);
+    move(v, rc, &limits, key);
     return BEGUN;
 }
 
@@ -308,9 +323,9 @@ static void end_all(void)
 }
 
 const nicstride_method_row_t nicstride_nic = {.name = "nic",
-                                              .params = nicstride_nic_rows,
-                                              .counters = nicstride_nic_counters,
-                                              .ncounters = NICSTRIDE_NIC_COUNTERS,
+                                              .params = params,
+                                              .counters = counters,
+                                              .ncounters = sizeof(counters) / sizeof(counters[0]),
                                               .fits = fits,
                                               .cost = cost,
                                               .reach = reach,
@@ -334,9 +349,9 @@ static bool never(const nicstride_transfer_t *t)
 
 /** The row without libibverbs. The name remains, so that parameters are valid everywhere. */
 const nicstride_method_row_t nicstride_nic = {.name = "nic",
-                                              .params = nicstride_nic_rows,
-                                              .counters = nicstride_nic_counters,
-                                              .ncounters = NICSTRIDE_NIC_COUNTERS,
+                                              .params = params,
+                                              .counters = counters,
+                                              .ncounters = sizeof(counters) / sizeof(counters[0]),
                                               .fits = fits,
                                               .cost = cost,
                                               .reach = never};

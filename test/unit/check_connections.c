@@ -25,6 +25,7 @@ static const onic_rc_spec_t spec = {.connections = CONNECTIONS,
                                     .inline_bytes = 32};
 
 static onic_rc_adapter_t adapter;
+static onic_rc_served_t served[8]; /* of each process */
 static onic_rdma_counts_t counts;
 static int lost, closed, ended, failed;
 static char last_reason[200];
@@ -58,19 +59,17 @@ static void open_adapter(void)
 /** As two processes would, that tell each other. */
 static bool connect_as(uint64_t process, onic_rc_t **owner)
 {
-    onic_rc_terms_t asked, answer, heard;
+    onic_rc_terms_t answer;
 
     *owner = onic_rc_make(&adapter, owner);
     if (*owner == NULL)
         return false;
-    ck_assert(onic_rc_terms_read(&(*owner)->terms, sizeof(asked), &asked));
-    if (!onic_rc_serve(&adapter, process, &asked, &answer)) {
+    if (!onic_rc_serve(&adapter, &served[process], &(*owner)->terms, &answer)) {
         onic_rc_drop(*owner);
         *owner = NULL;
         return false;
     }
-    ck_assert(onic_rc_terms_read(&answer, sizeof(answer), &heard));
-    return onic_rc_connect(*owner, &heard);
+    return onic_rc_connect(*owner, &answer);
 }
 
 static void begin(onic_rc_t *c, onic_rdma_transfer_t *t, bool read, const onic_layout_t *layout,
@@ -139,13 +138,13 @@ START_TEST(asks_again)
 
     open_adapter();
     c = onic_rc_make(&adapter, &c);
-    ck_assert(onic_rc_serve(&adapter, PROCESS, &c->terms, &first));
-    ck_assert(onic_rc_serve(&adapter, PROCESS, &c->terms, &again));
+    ck_assert(onic_rc_serve(&adapter, &served[PROCESS], &c->terms, &first));
+    ck_assert(onic_rc_serve(&adapter, &served[PROCESS], &c->terms, &again));
     ck_assert_uint_eq(first.address.qpn, again.address.qpn);
     ck_assert_int_eq(pairs(), 2);
     ck_assert_uint_eq(first.reads, 3);
     other = onic_rc_make(&adapter, &other);
-    ck_assert(onic_rc_serve(&adapter, PROCESS, &other->terms, &again));
+    ck_assert(onic_rc_serve(&adapter, &served[PROCESS], &other->terms, &again));
     ck_assert_uint_ne(first.address.qpn, again.address.qpn);
     ck_assert_int_eq(pairs(), 3);
     onic_rc_close(&adapter);
@@ -163,7 +162,7 @@ START_TEST(all_places_taken)
         ck_assert(connect_as(i, &c[i]));
     ck_assert(!connect_as(CONNECTIONS, &c[CONNECTIONS]));
     onic_rc_drop(c[0]);
-    onic_rc_unserve(&adapter, 0);
+    onic_rc_unserve(&adapter, &served[0]);
     ck_assert(connect_as(CONNECTIONS, &c[CONNECTIONS]));
     ck_assert(lost == 0 && pairs() == 2 * CONNECTIONS);
     onic_rc_close(&adapter);
@@ -237,18 +236,18 @@ START_TEST(a_full_table)
     asked.address = adapter.port.mine;
     for (uint32_t i = 0; i < CONNECTIONS; i++) {
         asked.address.qpn = 100 + i;
-        ck_assert(onic_rc_serve(&adapter, i, &asked, &answer));
+        ck_assert(onic_rc_serve(&adapter, &served[i], &asked, &answer));
     }
-    ck_assert(!onic_rc_serve(&adapter, CONNECTIONS, &asked, &answer));
+    ck_assert(!onic_rc_serve(&adapter, &served[CONNECTIONS], &asked, &answer));
     asked.address.qpn = 500;
-    ck_assert(onic_rc_serve(&adapter, 1, &asked, &answer));
-    onic_rc_unserve(&adapter, 1);
+    ck_assert(onic_rc_serve(&adapter, &served[1], &asked, &answer));
+    onic_rc_unserve(&adapter, &served[1]);
     ck_assert_int_eq(pairs(), CONNECTIONS - 1);
-    onic_rc_unserve(&adapter, 1);
-    ck_assert(onic_rc_serve(&adapter, CONNECTIONS, &asked, &answer));
-    ck_assert(!onic_rc_serve(&adapter, 1, &asked, &answer));
+    onic_rc_unserve(&adapter, &served[1]);
+    ck_assert(onic_rc_serve(&adapter, &served[CONNECTIONS], &asked, &answer));
+    ck_assert(!onic_rc_serve(&adapter, &served[1], &asked, &answer));
     onic_rc_close(&adapter);
-    onic_rc_unserve(&adapter, 0);
+    onic_rc_unserve(&adapter, &served[0]);
     check_all_closed();
 }
 END_TEST

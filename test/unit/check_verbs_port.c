@@ -67,13 +67,13 @@ END_TEST
 
 START_TEST(ports)
 {
-    const onic_verbs_seen_t seen[] = {
-        {1, false, 2000}, {1, true, 400}, {2, true, 1000}, {1, true, 1000}, {2, false, 2500}};
+    /* Worst first. */
+    static const onic_verbs_seen_t seen[] = {
+        {1, false, 2000}, {2, false, 2500}, {1, true, 400}, {2, true, 1000}};
 
-    ck_assert_int_eq(onic_verbs_choose(seen, 5), 2);
-    ck_assert_int_eq(onic_verbs_choose(seen, 2), 1);
-    ck_assert_int_eq(onic_verbs_choose(seen, 1), 0);
-    ck_assert_int_eq(onic_verbs_choose(seen, 0), -1);
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++)
+            ck_assert_int_eq(onic_verbs_is_better(&seen[i], &seen[j]), i > j);
 }
 END_TEST
 
@@ -97,26 +97,18 @@ START_TEST(gids)
     } order[] = {{ONIC_VERBS_ROCE1, "fe80::1"},  {ONIC_VERBS_ROCE1, "fd00::1"},
                  {ONIC_VERBS_ROCE1, "10.0.0.1"}, {ONIC_VERBS_ROCE2, "fe80::1"},
                  {ONIC_VERBS_ROCE2, "fd00::1"},  {ONIC_VERBS_ROCE2, "10.0.0.1"}};
-    unit_random_t random = {unit_seed()};
-    onic_verbs_gid_t g[8];
+    onic_verbs_address_t g = {.link = ONIC_VERBS_ROCE2};
+    int before = 0;
 
-    memset(g, 0, sizeof(g));
-    ck_assert_int_eq(onic_verbs_choose_gid(g, 0), -1);
-    g[0].link = ONIC_VERBS_ROCE2;  /* no address */
-    set_gid(g[1].gid, "10.0.0.1"); /* no link */
-    ck_assert_int_eq(onic_verbs_choose_gid(g, 2), -1);
-    for (int i = 0; i < 2000; i++) {
-        int best = -1, most = -1;
-        const int n = 1 + (int)unit_below(&random, 8);
-        for (int j = 0; j < n; j++) {
-            const int which = (int)unit_below(&random, 6);
-            g[j].link = (uint8_t)order[which].link;
-            set_gid(g[j].gid, order[which].gid);
-            best = which > most ? j : best;
-            most = which > most ? which : most;
-        }
-        UNIT_CHECK(onic_verbs_choose_gid(g, n) == best);
+    ck_assert_int_eq(onic_verbs_worth(&g), 0); /* no address */
+    for (int i = 0; i < 6; i++) {
+        g.link = (uint8_t)order[i].link;
+        set_gid(g.gid, order[i].gid);
+        ck_assert_int_gt(onic_verbs_worth(&g), before);
+        before = onic_verbs_worth(&g);
     }
+    g.link = 0; /* no link */
+    ck_assert_int_eq(onic_verbs_worth(&g), 0);
 }
 END_TEST
 

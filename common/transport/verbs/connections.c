@@ -30,10 +30,9 @@ static const char *make_all(onic_rc_adapter_t *a)
 {
     const onic_rc_spec_t *s = &a->spec;
     a->mine = calloc(s->connections, sizeof(*a->mine));
-    a->served = calloc(s->connections, sizeof(*a->served));
     a->wr = calloc(s->batch, sizeof(*a->wr));
     a->sge = calloc((size_t)s->batch * s->pieces, sizeof(*a->sge));
-    if (a->mine == NULL || a->served == NULL || a->wr == NULL || a->sge == NULL)
+    if (a->mine == NULL || a->wr == NULL || a->sge == NULL)
         return "memory";
     for (unsigned i = 0; i < s->connections; i++)
         a->mine[i].id = i;
@@ -62,12 +61,6 @@ int onic_rc_open(onic_rc_adapter_t *a, const onic_rc_spec_t *spec, onic_rdma_cou
     return 0;
 }
 
-static void end_served(onic_rc_served_t *s)
-{
-    ibv_destroy_qp(s->qp);
-    s->qp = NULL;
-}
-
 void onic_rc_stop(onic_rc_adapter_t *a)
 {
     for (unsigned i = 0; a->completions != NULL && i < a->spec.connections; i++) {
@@ -77,9 +70,9 @@ void onic_rc_stop(onic_rc_adapter_t *a)
             onic_rc_drop(c);
             a->lost(owner, NULL);
         }
-        if (a->served[i].qp != NULL)
-            end_served(&a->served[i]);
     }
+    while (!LIST_EMPTY(&a->served))
+        onic_rc_unserve(a, LIST_FIRST(&a->served));
 }
 
 void onic_rc_close(onic_rc_adapter_t *a)
@@ -88,7 +81,6 @@ void onic_rc_close(onic_rc_adapter_t *a)
     if (a->completions != NULL)
         ibv_destroy_cq(a->completions);
     free(a->mine);
-    free(a->served);
     free(a->wr);
     free(a->sge);
     onic_verbs_port_close(&a->port);
@@ -247,54 +239,40 @@ bool onic_rc_connect(onic_rc_t *c, const onic_rc_terms_t *answer)
 
 /* ---- connections that others begin ----------------------------------------------------------- */
 
-/** The place that a process gets: its own, or one that is free; NULL: none. */
-static onic_rc_served_t *place_for(onic_rc_adapter_t *a, uint64_t process)
-{
-    onic_rc_served_t *empty = NULL;
-    for (unsigned i = 0; i < a->spec.connections; i++) {
-        onic_rc_served_t *s = &a->served[i];
-        if (s->qp == NULL)
-            empty = s;
-        else if (s->process == process)
-            return s;
-    }
-    return empty;
-}
-
-bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const onic_rc_terms_t *asked,
+bool onic_rc_serve(onic_rc_adapter_t *a, onic_rc_served_t *s, const onic_rc_terms_t *asked,
                    onic_rc_terms_t *answer)
 {
-    onic_rc_served_t *s = place_for(a, process);
-    if (s == NULL || onic_verbs_obstacle(&a->port.mine, &asked->address) != NULL)
+    if (onic_verbs_obstacle(&a->port.mine, &asked->address) != NULL)
         return false;
-    if (s->qp != NULL && memcmp(&s->address, &asked->address, sizeof(s->address)) == 0) {
-        *answer = s->terms;
-        return true;
-    }
-    if (s->qp != NULL)
-        end_served(s);
-    s->qp = onic_rc_serving_pair(a);
-    if (s->qp == NULL)
-        return false;
-    s->process = process;
-    s->address = asked->address;
-    s->terms = a->terms;
-    s->terms.reads = a->reads_served;
-    s->terms.address.qpn = s->qp->qp_num;
-    onic_rc_terms_agree(&s->terms, asked);
-    if (!onic_rc_pair_connect(&a->port, s->qp, &s->terms, &asked->address, false)) {
-        end_served(s);
-        return false;
+    if (s->qp == NULL || memcmp(&s->address, &asked->address, sizeof(s->address)) != 0) {
+        onic_rc_unserve(a, s);
+        s->qp = a->nserved < a->spec.connections ? onic_rc_serving_pair(a) : NULL;
+        if (s->qp == NULL)
+            return false;
+        LIST_INSERT_HEAD(&a->served, s, list);
+        a->nserved++;
+        s->address = asked->address;
+        s->terms = a->terms;
+        s->terms.reads = a->reads_served;
+        s->terms.address.qpn = s->qp->qp_num;
+        onic_rc_terms_agree(&s->terms, asked);
+        if (!onic_rc_pair_connect(&a->port, s->qp, &s->terms, &asked->address, false)) {
+            onic_rc_unserve(a, s);
+            return false;
+        }
     }
     *answer = s->terms;
     return true;
 }
 
-void onic_rc_unserve(onic_rc_adapter_t *a, uint64_t process)
+void onic_rc_unserve(onic_rc_adapter_t *a, onic_rc_served_t *s)
 {
-    for (unsigned i = 0; onic_rc_is_open(a) && i < a->spec.connections; i++)
-        if (a->served[i].qp != NULL && a->served[i].process == process)
-            end_served(&a->served[i]);
+    if (s->qp == NULL)
+        return;
+    ibv_destroy_qp(s->qp);
+    s->qp = NULL;
+    LIST_REMOVE(s, list);
+    a->nserved--;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

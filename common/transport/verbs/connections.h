@@ -47,11 +47,11 @@ typedef struct onic_rc {
     void *owner;
 } onic_rc_t;
 
-/** One that another process began. */
+/** One that another process began; all zero: none. */
 typedef struct onic_rc_served {
-    uint64_t process; /**< its name */
-    onic_verbs_address_t address;
-    struct ibv_qp *qp; /**< NULL: free */
+    LIST_ENTRY(onic_rc_served) list;
+    struct ibv_qp *qp;
+    onic_verbs_address_t address; /**< of the other side */
     onic_rc_terms_t terms;
 } onic_rc_served_t;
 
@@ -77,7 +77,8 @@ struct onic_rc_adapter {
     uint8_t reads_served;      /**< of others at a time, on each connection */
     struct ibv_cq *completions;
     onic_rc_t *mine;
-    onic_rc_served_t *served;
+    LIST_HEAD(, onic_rc_served) served;
+    unsigned nserved;
     struct ibv_send_wr *wr; /**< for one batch */
     struct ibv_sge *sge;
     onic_rdma_counts_t *counts;
@@ -122,13 +123,14 @@ ONIC_EXPORT void onic_rc_drop(onic_rc_t *c);
 
 /* ---- connections that others begin ----------------------------------------------------------- */
 
-/** A process asks for a connection. True and the answer, the same one when it asks again with the
- *  same terms; another connection of that process is over then. False where none can be had. */
-ONIC_EXPORT bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const onic_rc_terms_t *asked,
-                               onic_rc_terms_t *answer);
+/** A process asks for a connection, which is `s`. True and the answer, the same one when it asks
+ *  again with the same terms; another connection of that process is over then. False where none can
+ *  be had. */
+ONIC_EXPORT bool onic_rc_serve(onic_rc_adapter_t *a, onic_rc_served_t *s,
+                               const onic_rc_terms_t *asked, onic_rc_terms_t *answer);
 
-/** Ends the connection of a process that has left. */
-ONIC_EXPORT void onic_rc_unserve(onic_rc_adapter_t *a, uint64_t process);
+/** Ends the connection, if there is one, of a process that has left. */
+ONIC_EXPORT void onic_rc_unserve(onic_rc_adapter_t *a, onic_rc_served_t *s);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 

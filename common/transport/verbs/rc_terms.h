@@ -11,7 +11,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "common/transport/verbs/verbs_port.h"
 
@@ -29,15 +28,6 @@ typedef struct onic_rc_terms {
 } onic_rc_terms_t;
 
 _Static_assert(sizeof(onic_rc_terms_t) == sizeof(onic_verbs_address_t) + 16, "it has no gaps");
-
-/** Takes over terms that have come. False where they have not their size. */
-static inline bool onic_rc_terms_read(const void *bytes, size_t len, onic_rc_terms_t *t)
-{
-    if (len != sizeof(*t))
-        return false;
-    memcpy(t, bytes, sizeof(*t));
-    return true;
-}
 
 /** What both sides can do: `mine` becomes no more than `theirs`. */
 static inline void onic_rc_terms_agree(onic_rc_terms_t *mine, const onic_rc_terms_t *theirs)

@@ -40,7 +40,6 @@ static int register_memory(void *arg, void *base, size_t bytes, mca_rcache_base_
         return OPAL_ERROR;
     ((onic_registration_t *)reg)->mr = mr;
     r->held += bytes;
-    r->made++;
     return OPAL_SUCCESS;
 }
 

@@ -24,10 +24,9 @@ struct mca_rcache_base_module_t;
 typedef struct onic_registrations {
     struct mca_rcache_base_module_t *cache;
     struct ibv_pd *pd;
-    size_t most;             /**< bytes that may be registered, in all */
-    size_t held;             /**< bytes that are registered */
-    unsigned long long made; /**< registrations, ever */
-    bool full;               /**< the last one failed for lack of room */
+    size_t most; /**< bytes that may be registered, in all */
+    size_t held; /**< bytes that are registered */
+    bool full;   /**< the last one failed for lack of room */
 } onic_registrations_t;
 
 /** One that is in use. */

@@ -14,48 +14,37 @@
 #include "common/transport/ucx/adapters.h"
 #include "common/transport/verbs/verbs.h"
 
-/** Ports, and addresses of a port, that are looked at. */
-#define PORTS 64
-#define GIDS  256
+/** Addresses of a port that are looked at. */
+#define GIDS 256
 
 /* ---- which port ------------------------------------------------------------------------------ */
 
-typedef struct survey {
-    struct ibv_context *context[PORTS]; /**< of each port seen; those of a device stand together */
-    onic_verbs_seen_t seen[PORTS];
-    int n;
-} survey_t;
-
-/** All ports of a device that are active and that the list has; where there are any the device
- *  stays open. */
-static void survey_ports(survey_t *s, struct ibv_device *device, const char *list)
+/** Looks at the ports of a device that are active and that the list has, and takes over the best
+ *  one, if it is better than the one there is. One device stays open. */
+static void look_at(struct ibv_device *device, const char *list, onic_verbs_port_t *port,
+                    onic_verbs_seen_t *best)
 {
     const char *name = ibv_get_device_name(device);
-    struct ibv_context *context = ibv_open_device(device);
+    struct ibv_context *context = ibv_open_device(device), *other = context;
     struct ibv_device_attr attr;
-    struct ibv_port_attr port;
-    const int before = s->n;
+    struct ibv_port_attr a;
     const int n = context != NULL && ibv_query_device(context, &attr) == 0 ? attr.phys_port_cnt : 0;
-    for (int i = 1; i <= n && s->n < PORTS; i++) {
-        memset(&port, 0, sizeof(port));
+    for (int i = 1; i <= n; i++) {
+        memset(&a, 0, sizeof(a));
         if (!onic_devices_have_port(list, name, (unsigned)i) ||
-            ibv_query_port(context, (uint8_t)i, &port) != 0 || port.state != IBV_PORT_ACTIVE)
+            ibv_query_port(context, (uint8_t)i, &a) != 0 || a.state != IBV_PORT_ACTIVE)
             continue;
-        s->context[s->n] = context;
-        s->seen[s->n++] =
-            (onic_verbs_seen_t){(uint8_t)i, port.link_layer != IBV_LINK_LAYER_ETHERNET,
-                                onic_verbs_rate(port.active_speed, port.active_width)};
+        const onic_verbs_seen_t seen = {(uint8_t)i, a.link_layer != IBV_LINK_LAYER_ETHERNET,
+                                        onic_verbs_rate(a.active_speed, a.active_width)};
+        if (port->context != NULL && !onic_verbs_is_better(&seen, best))
+            continue;
+        if (port->context != context)
+            other = port->context;
+        port->context = context;
+        *best = seen;
     }
-    if (context != NULL && s->n == before)
-        ibv_close_device(context);
-}
-
-/** Closes the devices but the one that is used. */
-static void close_others(const survey_t *s, const struct ibv_context *used)
-{
-    for (int i = 0; i < s->n; i++)
-        if (s->context[i] != used && (i == 0 || s->context[i] != s->context[i - 1]))
-            ibv_close_device(s->context[i]);
+    if (other != NULL)
+        ibv_close_device(other);
 }
 
 /* ---- its address ----------------------------------------------------------------------------- */
@@ -68,24 +57,21 @@ static bool find_gid(onic_verbs_port_t *port)
     const int first = given ? atoi(text) : 0, end = given ? first + 1 : GIDS;
     static const uint8_t links[] = {
         [IBV_GID_TYPE_ROCE_V1] = ONIC_VERBS_ROCE1, [IBV_GID_TYPE_ROCE_V2] = ONIC_VERBS_ROCE2};
-    onic_verbs_gid_t gids[GIDS];
     struct ibv_gid_entry entry;
-    int n = 0, at[GIDS];
+    int most = 0;
     for (int i = first; i < end; i++) {
-        if (ibv_query_gid_ex(port->context, port->number, (uint32_t)i, &entry, 0) == 0 &&
-            entry.gid_type < sizeof(links)) {
-            gids[n].link = links[entry.gid_type];
-            memcpy(gids[n].gid, entry.gid.raw, sizeof(gids[n].gid));
-            at[n++] = i;
-        }
+        if (ibv_query_gid_ex(port->context, port->number, (uint32_t)i, &entry, 0) != 0 ||
+            entry.gid_type >= sizeof(links) || i > UINT8_MAX)
+            continue;
+        onic_verbs_address_t mine = {.link = links[entry.gid_type]};
+        memcpy(mine.gid, entry.gid.raw, sizeof(mine.gid));
+        if (onic_verbs_worth(&mine) <= most)
+            continue;
+        most = onic_verbs_worth(&mine);
+        port->gid_index = (uint8_t)i;
+        port->mine = mine;
     }
-    const int best = onic_verbs_choose_gid(gids, n);
-    if (best < 0 || at[best] > UINT8_MAX)
-        return false;
-    port->gid_index = (uint8_t)at[best];
-    port->mine.link = gids[best].link;
-    memcpy(port->mine.gid, gids[best].gid, sizeof(port->mine.gid));
-    return true;
+    return most > 0;
 }
 
 static bool find_lid(onic_verbs_port_t *port)
@@ -112,19 +98,21 @@ static int say(onic_verbs_reason_t *why, const onic_verbs_port_t *port, const ch
     return -1;
 }
 
-/** Takes the best of the ports that were seen. */
-static int choose_port(onic_verbs_port_t *port, const survey_t *s, const char *list,
-                       onic_verbs_reason_t *why)
+/** Finds a port, its address and a protection domain. */
+static int find(onic_verbs_port_t *port, struct ibv_device **devices, onic_verbs_reason_t *why)
 {
-    const int best = onic_verbs_choose(s->seen, s->n);
-    if (best < 0) {
+    const char *list = getenv("UCX_NET_DEVICES");
+    onic_verbs_seen_t best = {0};
+    for (int i = 0; devices[i] != NULL; i++)
+        if (devices[i]->transport_type == IBV_TRANSPORT_IB)
+            look_at(devices[i], list, port, &best);
+    if (port->context == NULL) {
         snprintf(why->text, sizeof(why->text), "verbs: no device%s%s has a port that is active",
                  list != NULL ? " of UCX_NET_DEVICES=" : "", list != NULL ? list : "");
         return -1;
     }
-    port->context = s->context[best];
-    port->number = s->seen[best].port;
-    if (!(s->seen[best].infiniband ? find_lid(port) : find_gid(port)))
+    port->number = best.port;
+    if (!(best.infiniband ? find_lid(port) : find_gid(port)))
         return say(why, port, "address");
     port->pd = ibv_alloc_pd(port->context);
     return port->pd == NULL ? say(why, port, "protection domain") : 0;
@@ -132,20 +120,14 @@ static int choose_port(onic_verbs_port_t *port, const survey_t *s, const char *l
 
 int onic_verbs_port_open(onic_verbs_port_t *port, onic_verbs_reason_t *why)
 {
-    const char *list = getenv("UCX_NET_DEVICES");
     struct ibv_device **devices = ibv_get_device_list(NULL);
-    survey_t s = {.n = 0};
     memset(port, 0, sizeof(*port));
     if (devices == NULL) {
         snprintf(why->text, sizeof(why->text), "verbs: no devices: %s",
                  errno == ENOSYS ? "the kernel has no module ib_uverbs loaded" : strerror(errno));
         return -1;
     }
-    for (int i = 0; devices[i] != NULL && s.n < PORTS; i++)
-        if (devices[i]->transport_type == IBV_TRANSPORT_IB)
-            survey_ports(&s, devices[i], list);
-    const int rc = choose_port(port, &s, list, why);
-    close_others(&s, port->context);
+    const int rc = find(port, devices, why);
     ibv_free_device_list(devices);
     if (rc != 0)
         onic_verbs_port_close(port);

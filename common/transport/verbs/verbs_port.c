@@ -45,44 +45,20 @@ uint32_t onic_verbs_rate(unsigned speed, unsigned width)
     return 0;
 }
 
-static bool better(const onic_verbs_seen_t *a, const onic_verbs_seen_t *b)
+bool onic_verbs_is_better(const onic_verbs_seen_t *a, const onic_verbs_seen_t *b)
 {
     return a->infiniband != b->infiniband ? a->infiniband : a->rate > b->rate;
 }
 
-int onic_verbs_choose(const onic_verbs_seen_t *seen, int n)
+int onic_verbs_worth(const onic_verbs_address_t *a)
 {
-    int best = -1;
+    const bool local = a->gid[0] == 0xfe && (a->gid[1] & 0xc0) == 0x80;
 
-    for (int i = 0; i < n; i++)
-        if (best < 0 || better(&seen[i], &seen[best]))
-            best = i;
-    return best;
-}
-
-/** The more the better; 0: of no use. */
-static int worth(const onic_verbs_gid_t *g)
-{
-    const bool local = g->gid[0] == 0xfe && (g->gid[1] & 0xc0) == 0x80;
-
-    if (g->gid[0] == 0xff || memcmp(g->gid, nothing, GID) == 0)
+    if (a->gid[0] == 0xff || memcmp(a->gid, nothing, GID) == 0)
         return 0;
-    if (g->link == ONIC_VERBS_ROCE2)
-        return is_ipv4(g->gid) ? 6 : local ? 4 : 5;
-    if (g->link == ONIC_VERBS_ROCE1)
-        return is_ipv4(g->gid) ? 3 : local ? 1 : 2;
+    if (a->link == ONIC_VERBS_ROCE2)
+        return is_ipv4(a->gid) ? 6 : local ? 4 : 5;
+    if (a->link == ONIC_VERBS_ROCE1)
+        return is_ipv4(a->gid) ? 3 : local ? 1 : 2;
     return 0;
-}
-
-int onic_verbs_choose_gid(const onic_verbs_gid_t *gids, int n)
-{
-    int best = -1, most = 0;
-
-    for (int i = 0; i < n; i++) {
-        if (worth(&gids[i]) > most) {
-            best = i;
-            most = worth(&gids[i]);
-        }
-    }
-    return best;
 }

@@ -50,17 +50,9 @@ typedef struct onic_verbs_seen {
  *  @return tenths of Gbit/s, 0 for numbers without a known meaning */
 ONIC_EXPORT uint32_t onic_verbs_rate(unsigned speed, unsigned width);
 
-/** The port to use: InfiniBand before Ethernet, then the fastest, then the first.
- *
- *  @return which of the `n`, or -1 */
-ONIC_EXPORT int onic_verbs_choose(const onic_verbs_seen_t *seen, int n);
+/** True if port `a` is to be used rather than `b`: InfiniBand before Ethernet, then the fastest. */
+ONIC_EXPORT bool onic_verbs_is_better(const onic_verbs_seen_t *a, const onic_verbs_seen_t *b);
 
-/** An address of an Ethernet port. */
-typedef struct onic_verbs_gid {
-    uint8_t link; /**< onic_verbs_link_t; others are not used */
-    uint8_t gid[16];
-} onic_verbs_gid_t;
-
-/** The address to use: RoCE 2 before 1; of IPv4, then of IPv6, then one that is good for the local
- *  network only; then the first. @return which of the `n`, or -1 */
-ONIC_EXPORT int onic_verbs_choose_gid(const onic_verbs_gid_t *gids, int n);
+/** What the address of an Ethernet port is worth, 0: it is of no use. RoCE 2 before 1; of IPv4,
+ *  then of IPv6, then one that is good for the local network only. */
+ONIC_EXPORT int onic_verbs_worth(const onic_verbs_address_t *a);
