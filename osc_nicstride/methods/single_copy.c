@@ -53,14 +53,6 @@ static double cost_of_sieve(const nicstride_case_t *c)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/** Makes one system call. */
-static onic_refused_t vm_move(const nicstride_transfer_t *a, const struct iovec *local, unsigned nl,
-                              const struct iovec *remote, unsigned nr, uint64_t bytes)
-{
-    return onic_peer_copy(a->peer->peer, a->type == NICSTRIDE_MSG_PUT, local, nl, remote, nr,
-                          bytes);
-}
-
 /** Adds a piece to a list of pieces, merging it with the last one if they touch. */
 static void add_piece(struct iovec *iov, unsigned *n, char *at, uint64_t len)
 {
@@ -81,9 +73,12 @@ typedef struct walk {
     uint64_t left; /* of the current piece */
 } walk_t;
 
-static bool walk_piece(walk_t *w)
+/** Bytes of the piece at hand; 0 at the end. */
+static uint64_t walk_piece(walk_t *w)
 {
-    return w->left > 0 || onic_cursor_next(&w->cursor, CALL_MAX, &w->offset, &w->left);
+    if (w->left == 0)
+        (void)onic_cursor_next(&w->cursor, CALL_MAX, &w->offset, &w->left);
+    return w->left;
 }
 
 static char *walk_take(walk_t *w, uint64_t n)
@@ -98,34 +93,28 @@ static char *walk_take(walk_t *w, uint64_t n)
 static onic_refused_t copy_pieces(const nicstride_transfer_t *a)
 {
     walk_t o = {.base = a->origin_base}, t = {.base = (char *)(uintptr_t)a->remote};
-    bool more = true;
+    onic_refused_t refused = ONIC_REFUSED_NOT;
 
     onic_cursor_init(&o.cursor, &a->origin, 0);
     onic_cursor_init(&t.cursor, &a->target, 0);
-    while (more) {
+    for (uint64_t left = a->target.size; left > 0 && refused == ONIC_REFUSED_NOT;) {
         struct iovec local[BATCH], remote[BATCH];
         unsigned nl = 0, nr = 0;
         uint64_t bytes = 0;
-        onic_refused_t refused;
 
-        while (nl < BATCH && nr < BATCH && bytes < CALL_MAX) {
-            uint64_t n;
+        while (nl < BATCH && nr < BATCH && bytes < CALL_MAX && bytes < left) {
+            const uint64_t here = walk_piece(&o), there = walk_piece(&t),
+                           n = here < there ? here : there;
 
-            more = walk_piece(&o) && walk_piece(&t);
-            if (!more)
-                break;
-            n = o.left < t.left ? o.left : t.left;
             add_piece(local, &nl, walk_take(&o, n), n);
             add_piece(remote, &nr, walk_take(&t, n), n);
             bytes += n;
         }
-        if (bytes == 0)
-            break;
-        refused = vm_move(a, local, nl, remote, nr, bytes);
-        if (refused != ONIC_REFUSED_NOT)
-            return refused;
+        refused = onic_peer_copy(a->peer->peer, a->type == NICSTRIDE_MSG_PUT, local, nl, remote, nr,
+                                 bytes);
+        left -= bytes;
     }
-    return ONIC_REFUSED_NOT;
+    return refused;
 }
 
 /** Reads in pieces that stay in the cache until they are gathered. */
@@ -147,7 +136,7 @@ static onic_refused_t sieve(const nicstride_transfer_t *a)
         struct iovec local = {.iov_base = bounce, .iov_len = w.len};
         struct iovec remote = {.iov_base = (void *)(uintptr_t)w.at, .iov_len = w.len};
 
-        refused = vm_move(a, &local, 1, &remote, 1, w.len);
+        refused = onic_peer_copy(a->peer->peer, false, &local, 1, &remote, 1, w.len);
         if (refused == ONIC_REFUSED_NOT)
             onic_copy(&to, a->origin_base, &from,
                       (const void *)((uintptr_t)bounce + w.before - (uintptr_t)c.lo), c.bytes);

@@ -24,8 +24,6 @@
 
 /** The puts to a process, in all windows: a nicstride_process_t's `of_row`. */
 typedef struct puts {
-    nicstride_process_t *process;
-    onic_peer_t *peer;
     uint64_t begun;    /**< puts begun */
     uint64_t landed;   /**< puts known to have landed */
     uint64_t flushing; /**< the puts that the flush under way is for; 0: there is none */
@@ -125,15 +123,11 @@ static bool reach(const nicstride_transfer_t *t)
 /** The puts to the process; NULL if memory is exhausted. */
 static puts_t *puts_of(nicstride_peer_t *p)
 {
-    puts_t *puts = p->process->of_row[ME];
+    void **kept = &p->process->of_row[ME];
 
-    if (puts == NULL)
-        puts = p->process->of_row[ME] = calloc(1, sizeof(*puts));
-    if (puts != NULL) {
-        puts->process = p->process;
-        puts->peer = p->peer;
-    }
-    return puts;
+    if (*kept == NULL)
+        *kept = calloc(1, sizeof(puts_t));
+    return *kept;
 }
 
 static void over_cb(void *arg, int status)
@@ -207,26 +201,25 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 
 static void flushed_cb(void *arg, int status)
 {
-    puts_t *puts = arg;
+    nicstride_process_t *process = arg;
+    puts_t *puts = process->of_row[ME];
     nicstride_peer_t *p;
 
     /* It will never be known what became of these puts, so each window's flush must report an
      * error. */
-    LIST_FOREACH(p, &puts->process->peers, of_process)
+    LIST_FOREACH(p, &process->peers, of_process)
         if (status != OMPI_SUCCESS && p->keys != NULL && p->keys->begun[ME].put > puts->landed)
             nicstride_give_up_locked(p);
     puts->landed = puts->flushing;
     puts->flushing = 0;
 }
 
-static void flush_puts(puts_t *puts)
+static void flush_puts(nicstride_peer_t *p, puts_t *puts)
 {
-    int rc;
-
     puts->flushing = puts->begun;
-    rc = onic_peer_flush(puts->peer, flushed_cb, puts);
+    const int rc = onic_peer_flush(p->peer, flushed_cb, p->process);
     if (rc != 0)
-        flushed_cb(puts, rc < 0 ? rc : OMPI_SUCCESS);
+        flushed_cb(p->process, rc < 0 ? rc : OMPI_SUCCESS);
 }
 
 static bool flush(nicstride_peer_t *p)
@@ -237,7 +230,7 @@ static bool flush(nicstride_peer_t *p)
     if (begun == NULL)
         return true;
     if (puts != NULL && puts->landed < begun->put && puts->flushing == 0)
-        flush_puts(puts);
+        flush_puts(p, puts);
     return (puts == NULL || puts->landed >= begun->put) && begun->under_way == 0;
 }
 
