@@ -82,6 +82,7 @@ sim_sources = \
 	perf/sim/events.c \
 	perf/sim/fence.c \
 	perf/sim/machines.c \
+	perf/sim/optimal.c \
 	perf/sim/requests.c \
 	perf/sim/transfer.c
 sim_libs = coll_nicbarrier/libnicbarrier_core.la osc_nicstride/libnicstride_core.la common/libonic_core.la

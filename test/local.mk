@@ -136,6 +136,7 @@ model_ldadd = common/libonic_core.la $(check_libs) -lm
 with_share = -DSHARE='"$(abs_srcdir)/share"'
 test_unit_check_model_link_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(with_share)
 test_unit_check_model_link_LDADD = $(model_ldadd)
+test_unit_check_model_pipeline_SOURCES = test/unit/check_model_pipeline.c perf/sim/optimal.c
 test_unit_check_model_pipeline_LDADD = $(model_ldadd)
 test_unit_check_nicbarrier_plan_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_chain_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)

@@ -39,19 +39,6 @@ ONIC_EXPORT double onic_chunks_count(const onic_chunks_t *c, double bytes);
 
 /** Equation (9): the time for L > 0 bytes from the end of the handshake, during which the first
  *  chunk was copied, if chunks are consumed in blocks of `block` bytes while they arrive. The last
- *  chunk has the remaining bytes. Equations (1) to (4) and (8) are in the test. */
+ *  chunk has the remaining bytes. Equations (4) and (8) are in the test. */
 ONIC_EXPORT double onic_superpipeline_time_blocks(const onic_link_t *link, const onic_chunks_t *c,
                                                   double bytes, double block);
-
-/** Most chunks of an optimal schedule. */
-#define ONIC_OPTIMAL_MAX 1024
-
-/** The fastest chunks for `bytes` >= 1, a whole number, by dynamic programming over the prefixes of
- * the transfer: a prefix can leave the sender when the best shorter one has left and its last chunk
- *  is copied. Chunks hold at most `most` (more if over ONIC_OPTIMAL_MAX / 2 would be needed), and
- *  end at some multiples of `unit` >= 1, a whole number, counted from the end of the transfer.
- * `begun`: nanoseconds of copying before the first may leave, as in a handshake; `block`: as above.
- *  May take a millisecond. Returns how many; `size` gets their bytes. */
-ONIC_EXPORT unsigned onic_chunks_optimal(const onic_link_t *link, double bytes, double unit,
-                                         double most, double begun, double block,
-                                         uint32_t size[ONIC_OPTIMAL_MAX]);

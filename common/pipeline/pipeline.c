@@ -28,9 +28,6 @@ static int references;
 /** Transfers may begin. Protected by the transport lock. */
 static bool is_open;
 
-/** For tests: puts are used for peers of the node, too. */
-static bool puts_to_all;
-
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 /** onic_work_fn_t. Runs again as long as there are transfers or requests. */
@@ -66,7 +63,6 @@ static bool is_filled(void)
 
 static void open_first(const onic_pipeline_config_t *config)
 {
-    puts_to_all = config->rma == ONIC_PIPELINE_RMA_ALWAYS;
     const onic_schedule_choice_t node = {onic_schedule_best(config->schedule, true),
                                          config->links->node},
                                  hosts = {onic_schedule_best(config->schedule, false),
@@ -75,7 +71,8 @@ static void open_first(const onic_pipeline_config_t *config)
     if (config->rma != ONIC_PIPELINE_RMA_NEVER && onic_node_state.exists && onic_transport_puts() &&
         is_filled()) {
         onic_rma_open(&onic_node_state.rx_pool.pool, onic_node_state.rx_pool.buffers,
-                      onic_node_state.rx_pool.buffer_bytes, &hosts, puts_to_all);
+                      onic_node_state.rx_pool.buffer_bytes, &hosts,
+                      config->rma == ONIC_PIPELINE_RMA_ALWAYS);
     }
     onic_transport_lock();
     is_open = true;
@@ -137,11 +134,6 @@ void onic_pipeline_register_counters(const mca_base_component_t *c)
 {
     static const onic_counter_t counters[] = {
         {"chunks", "Chunks packed into buffers of receivers", &onic_pipeline_counters.chunks, 0},
-        {"gaps",
-         "Times a sender waited until its receiver had emptied a buffer, or had granted some",
-         &onic_pipeline_counters.gaps, 0},
-        {"stalls", "Times a receiver had taken all that was in its buffers and waited for more",
-         &onic_pipeline_counters.stalls, 0},
         {"refused_leases", "Buffers that were asked for and not to be had at once",
          &onic_pipeline_counters.refused, 0},
         {"slots_in_use", "Most receive buffers of this process that were in use at a time",
@@ -158,7 +150,7 @@ static const onic_carrier_t *carrier_of(onic_peer_t *peer, void **record_p)
 {
     const onic_carrier_t *const carriers[] = {&onic_carrier_node, &onic_carrier_rma};
     *record_p = NULL;
-    for (unsigned i = puts_to_all; i < 2 && is_open; i++) {
+    for (unsigned i = onic_rma_state.all; i < 2 && is_open; i++) {
         *record_p = carriers[i]->reach(peer);
         if (*record_p != NULL)
             return carriers[i];
@@ -183,40 +175,37 @@ static bool is_sink(const onic_pipeline_end_t *end, uint64_t len)
     return end->take != NULL ? end->len == len && len > 0 : is_source(end, len);
 }
 
-/** The carrier's function that begins a transfer (core/carrier.h). */
-typedef int (*start_fn_t)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
-
-/** Makes a transfer with `peer` and lets the carrier start it; NULL and an error if that fails. */
-static onic_transfer_t *begin(const onic_carrier_t *c, void *record, start_fn_t start,
-                              onic_role_t role, onic_peer_t *peer, onic_pipeline_end_t *end,
-                              onic_ticket_t *ticket, int *rc_p)
+/** A transfer has begun, or its carrier could not start it. */
+static int begun(onic_transfer_t *t, onic_pipeline_end_t *end, int rc)
 {
-    onic_transfer_t *t = onic_transfer_new(role, c, peer, end);
-    *rc_p = t != NULL ? start(t, record, ticket) : OMPI_ERR_OUT_OF_RESOURCE;
-    if (t != NULL && *rc_p != OMPI_SUCCESS) {
-        onic_transfer_free(t);
-        t = NULL;
-    }
-    if (t != NULL)
+    if (rc == OMPI_SUCCESS)
         onic_transfer_begun(t, end);
-    return t;
+    else
+        free(t);
+    return rc;
 }
 
-/** Begins a transfer here, with a lease of buffers. */
+/** Begins a transfer here. */
 static onic_transfer_t *lease(onic_role_t role, onic_peer_t *peer, onic_pipeline_end_t *end,
                               onic_ticket_t *ticket)
 {
-    const bool sends = role == ONIC_SENDS;
-    int rc;
     void *record;
     const onic_carrier_t *c = carrier_of(peer, &record);
-    if (c == NULL || !(sends ? is_source(end, end->len) : is_sink(end, end->len)))
+    if (c == NULL || !(role == ONIC_SENDS ? is_source(end, end->len) : is_sink(end, end->len)))
         return NULL;
-    onic_transfer_t *t =
-        begin(c, record, sends ? c->send : c->expect, role, peer, end, ticket, &rc);
-    if (t == NULL)
-        onic_pipeline_counters.refused++;
+    onic_transfer_t *t = onic_transfer_new(role, c, peer, end);
+    if (t != NULL && begun(t, end, c->lease(t, record, ticket)) != OMPI_SUCCESS)
+        t = NULL;
+    onic_pipeline_counters.refused += t == NULL;
     return t;
+}
+
+/** Begins one as the other side's ticket says. */
+static int follow(const onic_carrier_t *c, void *record, onic_role_t role, onic_peer_t *peer,
+                  onic_pipeline_end_t *end, const onic_ticket_t *ticket)
+{
+    onic_transfer_t *t = onic_transfer_new(role, c, peer, end);
+    return t != NULL ? begun(t, end, c->follow(t, record, ticket)) : OMPI_ERR_OUT_OF_RESOURCE;
 }
 
 onic_transfer_t *onic_pipeline_send_locked(onic_peer_t *to, onic_pipeline_end_t *source,
@@ -234,29 +223,23 @@ onic_transfer_t *onic_pipeline_expect_locked(onic_peer_t *from, onic_pipeline_en
 int onic_pipeline_receive_locked(onic_peer_t *from, const onic_ticket_t *ticket,
                                  onic_pipeline_end_t *sink)
 {
-    int rc;
     void *record;
     const onic_carrier_t *c = carrier_of(from, &record);
-    onic_ticket_t read = *ticket;
     if (!is_open || (sink != NULL && !is_sink(sink, ticket->len)))
         return OMPI_ERR_BAD_PARAM;
     /* A peer whose receive pool cannot be mapped here may nevertheless have mapped mine. */
     c = c != NULL ? c : &onic_carrier_node;
-    (void)begin(c, record, c->receive, ONIC_RECEIVES, from, sink, &read, &rc);
-    return rc;
+    return follow(c, record, ONIC_RECEIVES, from, sink, ticket);
 }
 
 int onic_pipeline_answer_locked(onic_peer_t *to, const onic_ticket_t *ticket,
                                 onic_pipeline_end_t *source)
 {
-    int rc;
     void *record;
     const onic_carrier_t *c = carrier_of(to, &record);
-    onic_ticket_t read = *ticket;
     if (c == NULL)
         return OMPI_ERR_UNREACH;
     if (!is_source(source, ticket->len))
         return OMPI_ERR_BAD_PARAM;
-    (void)begin(c, record, c->answer, ONIC_SENDS, to, source, &read, &rc);
-    return rc;
+    return follow(c, record, ONIC_SENDS, to, source, ticket);
 }

@@ -17,8 +17,6 @@
 #define TURN 64
 /** Looks at a word while the other side is active: it publishes the next block sooner than that. */
 #define SPINS 64
-/** Buffers released at a time, since each release costs a cache line. */
-#define BUFFERS_TOGETHER 8
 
 static TAILQ_HEAD(, onic_transfer) transfers = TAILQ_HEAD_INITIALIZER(transfers);
 
@@ -61,13 +59,6 @@ void onic_transfer_begun(onic_transfer_t *t, onic_pipeline_end_t *end)
     onic_transport_ask(ONIC_AM_PIPELINE, ONIC_LOCKED);
 }
 
-static void count(const onic_transfer_t *t)
-{
-    onic_pipeline_counters.chunks += t->chunks;
-    *(t->role == ONIC_SENDS ? &onic_pipeline_counters.gaps : &onic_pipeline_counters.stalls) +=
-        t->waits;
-}
-
 /** Gives up the end, and with it the user's memory. */
 static void drop_end(onic_transfer_t *t)
 {
@@ -76,20 +67,13 @@ static void drop_end(onic_transfer_t *t)
     t->has_end = t->reports = false;
 }
 
-void onic_transfer_free(onic_transfer_t *t)
-{
-    free(t->sizes);
-    free(t);
-}
-
 static void unlist(onic_transfer_t *t)
 {
     TAILQ_REMOVE(&transfers, t, list);
-    count(t);
     drop_end(t);
     if (t->carrier->closed != NULL)
         t->carrier->closed(t);
-    onic_transfer_free(t);
+    free(t);
     atomic_fetch_sub_explicit(&active, 1, memory_order_relaxed);
 }
 
@@ -119,7 +103,6 @@ static void release(onic_transfer_t *t, uint64_t buffers)
 {
     if (buffers != 0) {
         t->buffers &= ~buffers;
-        t->freed &= ~buffers;
         t->carrier->release(t, buffers);
     }
 }
@@ -129,8 +112,8 @@ static void end(onic_transfer_t *t, int status, bool sender_is_done)
 {
     t->over = true;
     to_report(t, status);
-    if (t->role == ONIC_RECEIVES)
-        release(t, sender_is_done ? t->buffers : t->freed);
+    if (t->role == ONIC_RECEIVES && sender_is_done)
+        release(t, t->buffers);
 }
 
 /** Ends the transfer with an error, unless it has ended, and reports that. */
@@ -162,13 +145,6 @@ static uint32_t whole(const onic_transfer_t *t, const onic_piece_t *piece)
     return piece->len - n < ONIC_CUT ? (uint32_t)n : piece->len;
 }
 
-/** Counts that the other side has to act first; once for each such wait. */
-static void count_wait(onic_transfer_t *t)
-{
-    t->waits += !t->waits_now;
-    t->waits_now = true;
-}
-
 static void fill(onic_transfer_t *t, char *to, uint32_t n)
 {
     const bool streams = t->streams && n >= ONIC_STREAM_FROM;
@@ -192,14 +168,12 @@ static onic_pipe_action_t send(onic_transfer_t *t)
         const uint32_t n = whole(t, &piece);
         fill(t, to, n);
         t->carrier->publish(t, piece.buffer, onic_sender_filled(s, &piece, n));
-        t->chunks += s->chunk == 0;
-        t->waits_now = false;
+        onic_pipeline_counters.chunks += s->chunk == 0;
         return ONIC_PIPE_MOVE;
     }
-    if (action == ONIC_PIPE_DONE || action == ONIC_PIPE_FAILED)
-        return action == ONIC_PIPE_DONE ? leave(t) : action;
-    count_wait(t);
-    return ONIC_PIPE_WAIT;
+    if (action == ONIC_PIPE_DONE)
+        return leave(t);
+    return action == ONIC_PIPE_FAILED ? action : ONIC_PIPE_WAIT;
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */
@@ -220,11 +194,8 @@ static void consume(onic_transfer_t *t, const onic_piece_t *piece, uint32_t n)
     const onic_consumed_t c = onic_receiver_taken(&t->receiver, piece, n);
     if (c.acknowledge != 0)
         t->carrier->acknowledge(t, piece->buffer, c.acknowledge);
-    if (c.free) {
-        t->freed |= UINT64_C(1) << piece->buffer;
-        if (__builtin_popcountll(t->freed) >= BUFFERS_TOGETHER)
-            release(t, t->freed);
-    }
+    if (c.free)
+        release(t, UINT64_C(1) << piece->buffer);
 }
 
 static onic_pipe_action_t receive(onic_transfer_t *t)
@@ -232,11 +203,8 @@ static onic_pipe_action_t receive(onic_transfer_t *t)
     onic_piece_t piece;
     const onic_pipe_action_t action =
         onic_receiver_next(&t->receiver, t->carrier->word(t, t->receiver.buffer), &piece);
-    if (action == ONIC_PIPE_WAIT && t->receiver.pos > 0)
-        count_wait(t);
     if (action != ONIC_PIPE_MOVE)
         return action;
-    t->waits_now = false;
     const int64_t n = take(t, &piece);
     if (n == 0)
         return ONIC_PIPE_WAIT;

@@ -13,8 +13,6 @@
  *  if memory is exhausted. */
 onic_transfer_t *onic_transfer_new(onic_role_t role, const onic_carrier_t *carrier,
                                    onic_peer_t *peer, const onic_pipeline_end_t *end);
-/** Frees a transfer that could not begin. */
-void onic_transfer_free(onic_transfer_t *t);
 /** The transfer has begun: it owns the end's layout, and is advanced, from now on. */
 void onic_transfer_begun(onic_transfer_t *t, onic_pipeline_end_t *end);
 

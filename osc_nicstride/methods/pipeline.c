@@ -287,18 +287,10 @@ static bool is_get(const moving_t *v)
     return v->access.msg.type == NICSTRIDE_MSG_PIPE_GET;
 }
 
-static void stand_in_line(moving_t *v)
-{
-    STAILQ_INSERT_TAIL(&line, v, of_line);
-    v->access.waits = true;
-    v->access.p->served.waiting++;
-}
-
 static void leave_line(moving_t *v)
 {
     STAILQ_REMOVE(&line, v, nicstride_moving, of_line);
     v->access.waits = false;
-    v->access.p->served.waiting--;
 }
 
 static void moved_cb(void *arg, int status)
@@ -306,9 +298,9 @@ static void moved_cb(void *arg, int status)
     moving_t *v = arg;
 
     if (v->access.m != NULL && !is_get(v)) {
-        v->access.p->served.moving = false;
+        v->access.p->moving = false;
         /* Those that wait for it get their turn. */
-        if (v->access.p->served.waiting > 0)
+        if (!STAILQ_EMPTY(&line))
             onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
     }
     nicstride_access_end(&v->access, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
@@ -381,7 +373,7 @@ static void begin(moving_t *v)
         rc = onic_pipeline_answer_locked(peer, &v->ticket, &end);
     } else {
         rc = onic_pipeline_receive_locked(peer, &v->ticket, &end);
-        a->p->served.moving = a->p->served.moving || rc == OMPI_SUCCESS;
+        a->p->moving = rc == OMPI_SUCCESS;
     }
     if (rc == OMPI_SUCCESS)
         return;
@@ -403,7 +395,7 @@ static int progress(void)
     while (v != NULL) {
         moving_t *next = STAILQ_NEXT(v, of_line);
 
-        if (!v->access.p->served.moving) {
+        if (!v->access.p->moving) {
             leave_line(v);
             begin(v);
             n++;
@@ -451,10 +443,9 @@ static void on_move(const nicstride_incoming_t *in)
         return;
     }
     v->ticket = ticket;
-    if (in->p->served.moving || in->p->served.waiting > 0)
-        stand_in_line(v);
-    else
-        begin(v);
+    v->access.waits = true;
+    STAILQ_INSERT_TAIL(&line, v, of_line);
+    (void)progress();
 }
 
 static const nicstride_handler_t handlers[] = {

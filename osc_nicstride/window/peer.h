@@ -70,13 +70,6 @@ typedef struct nicstride_queue {
     uint64_t goal;
 } nicstride_queue_t;
 
-/** The peer's transfers through receive buffers to or from this process (methods/pipeline.c). They
- *  take their turn. Transport lock. */
-typedef struct nicstride_served {
-    bool moving;      /**< data of a put or an accumulate is coming */
-    unsigned waiting; /**< transfers that wait behind it */
-} nicstride_served_t;
-
 /** The kinds of notices. */
 typedef enum nicstride_notice_of {
     NICSTRIDE_POST,
@@ -133,7 +126,9 @@ typedef struct nicstride_peer {
     nicstride_queue_t queue;
     nicstride_peer_lock_t lock;
     bool nocheck; /**< its lock is not taken (MPI_MODE_NOCHECK); module mutex */
-    nicstride_served_t served;
+    /** Data of its put or accumulate comes through receive buffers, and transfers behind it wait
+     *  (methods/pipeline.c); transport lock. */
+    bool moving;
     nicstride_notices_t notices;
     nicstride_observation_t observed;
     /** Lists that this process sent to it; NULL: none yet; transport lock. */

@@ -8,6 +8,7 @@
 #include "common/model/pipeline.h"
 #include "perf/sim/figures.h"
 #include "perf/sim/machines.h"
+#include "perf/sim/optimal.h"
 
 #define LEAST  1024.0
 #define MOST   (16.0 * 1024 * 1024)
@@ -65,11 +66,11 @@ static sim_transferred_t equations(const sim_machine_t *m, double bytes)
 static sim_transferred_t optimal(const sim_machine_t *m, double bytes)
 {
     const onic_link_t link = link_of(m, bytes);
-    uint32_t size[ONIC_OPTIMAL_MAX];
-    const unsigned n = onic_chunks_optimal(&link, bytes, 64, BUFFER, 0, BLOCK, size);
+    uint32_t size[SIM_OPTIMAL_MAX];
+    const unsigned n = sim_chunks_optimal(&link, bytes, 64, BUFFER, 0, BLOCK, size);
     onic_schedule_t s;
 
-    onic_schedule_listed(&s, size, n, 1, BUFFER);
+    sim_schedule_listed(&s, size, n, 1, BUFFER);
     return move(m, bytes, &s);
 }
 

@@ -190,6 +190,22 @@ bool onic_peer_is_self(const onic_peer_t *peer)
     return false;
 }
 
+/** All peers have records. */
+static void *kept;
+
+void **onic_peer_slot(onic_peer_t *peer, unsigned am_id)
+{
+    (void)am_id;
+    kept = &now.record[peer->asker][peer->way];
+    return &kept;
+}
+
+const onic_presence_t *onic_peer_presence(onic_peer_t *peer)
+{
+    (void)peer;
+    return NULL;
+}
+
 bool onic_peer_puts_by_rdma(onic_peer_t *peer)
 {
     (void)peer;
@@ -255,11 +271,10 @@ uint32_t onic_schedule_block(const onic_link_t *link, uint64_t bytes)
     return block;
 }
 
-void onic_schedule_make(onic_schedule_t *s, const onic_schedule_choice_t *choice, uint64_t len,
-                        uint32_t unit, uint32_t buffer, uint32_t block, bool handshake,
-                        uint32_t size[ONIC_OPTIMAL_MAX])
+void onic_schedule_make(onic_schedule_t *s, const onic_schedule_choice_t *choice, uint32_t unit,
+                        uint32_t buffer)
 {
-    (void)choice, (void)len, (void)block, (void)handshake, (void)size;
+    (void)choice;
     onic_schedule_growing(s, buffer, 1, unit, buffer);
 }
 
@@ -402,12 +417,6 @@ static void end_work(void)
     for (unsigned b = 0; b < BUFFERS; b++)
         if ((now.words.free >> b & 1) != 0)
             now.user[b] = 0;
-    for (unsigned i = 0; i < TRANSFERS; i++)
-        for (unsigned x = 0; x < 2; x++) {
-            onic_transfer_t *t = &now.pair[i].t[x];
-            t->chunks = t->waits = 0;
-            t->waits_now = false;
-        }
 }
 
 static void done(void *arg, int status)
@@ -449,7 +458,7 @@ static void begin(unsigned i, unsigned asker, bool get)
     if (!get && now.refused[asker])
         fails("who was refused asks again");
     onic_transfer_t *t = new_transfer(p, role, true);
-    if ((get ? onic_carrier_rma.expect : onic_carrier_rma.send)(t, record, &ticket) != 0) {
+    if (onic_carrier_rma.lease(t, record, &ticket) != 0) {
         p->open[role] = false;
         p->t[role].rma = NULL;
         return;
@@ -477,7 +486,7 @@ static void meet(const onic_rma_message_t *m, bool answers)
         answers ? onic_rma_reach(&now.peer[p->asker][p->gets ? UP : DOWN]) : NULL;
     if (record != NULL) {
         onic_transfer_t *t = new_transfer(p, role, true);
-        if ((p->gets ? onic_carrier_rma.answer : onic_carrier_rma.receive)(t, record, &ticket) != 0)
+        if (onic_carrier_rma.follow(t, record, &ticket) != 0)
             fails("a transfer cannot begin at the other side");
         else if (p->gets)
             p->name = t->rma->name;

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "perf/sim/optimal.h"
 #include "test/unit/unit.h"
 
 #define CHUNKS_MAX 100000
@@ -66,35 +67,6 @@ static double run(const onic_link_t *link)
     return out;
 }
 
-/** Equation (1): L > 0 bytes in chunks of C, 0 < C <= L; the last chunk counts as a whole one. Of
- *  stages that are as long for each chunk, the longest one counts every time, the others once (n
- *  move + 2 copy, where that is moving). */
-static double equation_1(const onic_link_t *link, double bytes, double chunk)
-{
-    const double copy = chunk / link->bcopy, n = ceil(bytes / chunk * (1 - 1e-9));
-    const double move = link->gap + chunk / link->bnet;
-
-    return 2 * copy + move + link->latency + (n - 1) * fmax(copy, move);
-}
-
-/** Equation (2): what that changes by with the size of chunks, where q >= 1. */
-static double equation_2(const onic_link_t *link, double bytes, double chunk)
-{
-    return 2 / link->bcopy - bytes / (chunk * chunk) * link->gap;
-}
-
-/** Equation (3): the best size of chunks; where q < 1 no more than what takes as long to copy as to
- *  move. All L where that would be less than one chunk, as it is for short transfers. */
-static double pipeline_paper_chunk(const onic_link_t *link, double bytes)
-{
-    /* A byte that takes longer to copy than to move: from some size of chunks on moving is hidden
-     * behind copying, and longer ones only take longer at both ends. */
-    const double behind = 1 / link->bcopy - 1 / link->bnet;
-    const double most = behind > 0 ? link->gap / behind : INFINITY;
-
-    return fmin(bytes, fmin(most, sqrt(bytes * link->gap * link->bcopy / 2)));
-}
-
 /** Equation (8): the same as (9), but that nothing is copied before the clock starts, and chunks
  *  are taken whole. */
 static double pipeline_paper_time(const onic_link_t *link, const onic_chunks_t *c, double bytes)
@@ -140,90 +112,6 @@ static double fast(unit_random_t *r)
 {
     return unit_once_in(r, 4) ? 1 : 1.05 + (double)unit_below(r, 3000) / 1000;
 }
-
-/* Equation (1), whichever is the slower: chunks of one size. */
-START_TEST(equal_chunks)
-{
-    unit_random_t r = {unit_seed()};
-
-    for (int i = 0; i < 5000; i++) {
-        const bool is_fast = unit_once_in(&r, 2);
-        const onic_link_t link = any_link(&r, is_fast ? fast(&r) : slow(&r));
-        const double chunk = (double)(64 + unit_below(&r, 100000));
-        const double n = (double)(1 + unit_below(&r, 60)), bytes = n * chunk;
-        const onic_chunks_t c = {chunk, 1, chunk, chunk};
-        const double paper =
-            2 * chunk / link.bcopy + n * link.gap + link.latency + bytes / link.bnet;
-
-        cut(&c, bytes);
-        t.head_start = t.block = 0;
-        UNIT_CHECK(t.n == (unsigned)n);
-        UNIT_CHECK(near(equation_1(&link, bytes, chunk), run(&link)));
-        if (is_fast)
-            UNIT_CHECK(near(equation_1(&link, bytes, chunk), paper));
-        else
-            UNIT_CHECK(equation_1(&link, bytes, chunk) >= paper * (1 - 1e-9));
-        /* The same by the other one: a superpipeline that does not grow. */
-        UNIT_CHECK(near(pipeline_paper_time(&link, &c, bytes), run(&link)));
-    }
-}
-END_TEST
-
-/* Equations (2) and (3): the slope is that of (1), and no other size of chunks is better. */
-START_TEST(best_chunk)
-{
-    unit_random_t r = {unit_seed()};
-
-    for (int i = 0; i < 2000; i++) {
-        const onic_link_t link = any_link(&r, fast(&r));
-        const double bytes = pow(10, 2 + (double)unit_below(&r, 600) / 100);
-        const double best = pipeline_paper_chunk(&link, bytes);
-
-        UNIT_CHECK(best > 0 && best <= bytes);
-        if (best == bytes) {
-            UNIT_CHECK(equation_2(&link, bytes, bytes) <= 1e-9);
-            continue;
-        }
-        UNIT_CHECK(fabs(equation_2(&link, bytes, best)) <= 1e-9 * 2 / link.bcopy + 1e-12);
-        for (double n = 1; n < 200; n++) {
-            /* A whole number of chunks, among them those on either side of the best. */
-            const double b = ceil(bytes / best), a = fmax(1, b - 1);
-            const double other = equation_1(&link, bytes, bytes / n);
-
-            UNIT_CHECK(fmin(equation_1(&link, bytes, bytes / a),
-                            equation_1(&link, bytes, bytes / b)) <= other * (1 + 1e-9));
-        }
-        for (double by = 0.25; by < 4; by *= 1.3) {
-            const double c = best * by, step = 1e-6 * c;
-            const double h[] = {2 * (c - step) / link.bcopy + bytes / (c - step) * link.gap,
-                                2 * (c + step) / link.bcopy + bytes / (c + step) * link.gap};
-
-            UNIT_CHECK(fabs((h[1] - h[0]) / (2 * step) - equation_2(&link, bytes, c)) <=
-                       1e-4 * 2 / link.bcopy);
-        }
-    }
-}
-END_TEST
-
-/* The same where copying is the slower one. */
-START_TEST(best_chunk_of_slow_copies)
-{
-    unit_random_t r = {unit_seed() + 1};
-
-    for (int i = 0; i < 2000; i++) {
-        const onic_link_t link = any_link(&r, slow(&r));
-        const double bytes = pow(10, 2 + (double)unit_below(&r, 600) / 100);
-        const double best = pipeline_paper_chunk(&link, bytes);
-        const double b = ceil(bytes / best), a = fmax(1, b - 1);
-        const double time =
-            fmin(equation_1(&link, bytes, bytes / a), equation_1(&link, bytes, bytes / b));
-
-        UNIT_CHECK(best > 0 && best <= bytes);
-        for (double n = 1; n < 1000; n++)
-            UNIT_CHECK(time <= equation_1(&link, bytes, bytes / n) * (1 + 1e-9));
-    }
-}
-END_TEST
 
 static onic_chunks_t any_chunks(unit_random_t *r, double ratio)
 {
@@ -396,14 +284,14 @@ START_TEST(optimal)
         const onic_link_t link = any_link(&r, fast(&r));
         const uint32_t unit = 64 + (uint32_t)unit_below(&r, 4000);
         const uint32_t most = unit * (1 + (uint32_t)unit_below(&r, UNITS));
-        uint32_t size[ONIC_OPTIMAL_MAX], sum = 0;
+        uint32_t size[SIM_OPTIMAL_MAX], sum = 0;
 
         t.head_start = unit_once_in(&r, 2)
                            ? 0
                            : unit * (double)(1 + unit_below(&r, 5)) / link.bcopy * (1 + 1e-12);
         t.block = unit;
         const unsigned n =
-            onic_chunks_optimal(&link, UNITS * unit, unit, most, t.head_start, unit, size);
+            sim_chunks_optimal(&link, UNITS * unit, unit, most, t.head_start, unit, size);
         const double time = run_in(&link, size, n);
         for (unsigned k = 0; k < n; k++) {
             UNIT_CHECK(size[k] > 0 && size[k] <= most);
@@ -435,7 +323,7 @@ END_TEST
 START_TEST(optimal_of_long)
 {
     unit_random_t r = {unit_seed()};
-    static uint32_t size[ONIC_OPTIMAL_MAX];
+    static uint32_t size[SIM_OPTIMAL_MAX];
 
     for (int i = 0; i < 100; i++) {
         const onic_link_t link = any_link(&r, fast(&r));
@@ -445,7 +333,7 @@ START_TEST(optimal_of_long)
 
         t.head_start = 0;
         t.block = 4096;
-        const unsigned n = onic_chunks_optimal(&link, bytes, 64, 65536, 0, t.block, size);
+        const unsigned n = sim_chunks_optimal(&link, bytes, 64, 65536, 0, t.block, size);
         const double time = run_in(&link, size, n);
         for (unsigned k = 0; k < n; k++) {
             UNIT_CHECK(size[k] <= 65536);
@@ -460,8 +348,7 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("model_pipeline", UNIT_ONCE(equal_chunks), UNIT_ONCE(best_chunk),
-                    UNIT_ONCE(best_chunk_of_slow_copies), UNIT_ONCE(series), UNIT_ONCE(shrinks),
-                    UNIT_ONCE(of_a_link), UNIT_ONCE(growing_chunks), UNIT_ONCE(blocks),
-                    UNIT_ONCE(optimal), UNIT_ONCE(optimal_of_long));
+    return UNIT_RUN("model_pipeline", UNIT_ONCE(series), UNIT_ONCE(shrinks), UNIT_ONCE(of_a_link),
+                    UNIT_ONCE(growing_chunks), UNIT_ONCE(blocks), UNIT_ONCE(optimal),
+                    UNIT_ONCE(optimal_of_long));
 }

@@ -348,25 +348,11 @@ START_TEST(more_than_32_bits)
 }
 END_TEST
 
-/* An element that is longer than a buffer has no place. */
-START_TEST(no_room_for_an_element)
-{
-    const onic_lease_t lease = {1, 100};
-    onic_schedule_t schedule;
-    onic_sender_t s;
-    onic_piece_t piece;
-
-    onic_schedule_growing(&schedule, 100, 1, 1, 100);
-    onic_sender_init(&s, 1000, &lease, &schedule, 0, 101);
-    ck_assert_int_eq(onic_sender_next(&s, 0, &piece), ONIC_PIPE_FAILED);
-}
-END_TEST
-
 int main(void)
 {
     return UNIT_RUN("pipeline pipe", UNIT_LOOP(all_arrives, 0, 8),
                     UNIT_ONCE(once_round_needs_no_acknowledgement),
                     UNIT_ONCE(takes_blocks_as_they_come), UNIT_ONCE(sender_gives_up),
                     UNIT_ONCE(garbage_at_the_receiver), UNIT_ONCE(wrong_words_end_it),
-                    UNIT_ONCE(more_than_32_bits), UNIT_ONCE(no_room_for_an_element));
+                    UNIT_ONCE(more_than_32_bits));
 }

@@ -120,6 +120,8 @@ static int64_t take(void *arg, uint64_t pos, const void *data, uint64_t n)
 
 static void begin(operation_t *op, onic_role_t role, bool takes)
 {
+    const onic_schedule_choice_t choice = {.kind = ONIC_SCHEDULE_CONSTANT};
+    const onic_lease_t lease = {1, LENGTH};
     onic_pipeline_end_t end = {
         .len = LENGTH, .base = op->memory, .take = takes ? take : NULL, .done = done, .arg = op};
 
@@ -127,13 +129,10 @@ static void begin(operation_t *op, onic_role_t role, bool takes)
     op->move = onic_transfer_new(role, &carrier, NULL, &end);
     ck_assert(op->move != NULL);
     op->move->buffers = 1;
-    if (role == ONIC_RECEIVES) {
-        onic_transfer_start_receiver(op->move, LENGTH, 1, LENGTH);
-    } else {
-        const onic_schedule_choice_t choice = {.kind = ONIC_SCHEDULE_CONSTANT};
-
-        ck_assert(onic_transfer_start_sender(op->move, &choice, 1, LENGTH, 0, false));
-    }
+    if (role == ONIC_RECEIVES)
+        onic_receiver_init(&op->move->receiver, LENGTH, &lease);
+    else
+        onic_transfer_start_sender(op->move, &choice, &lease, 0);
     onic_transfer_begun(op->move, &end);
 }
 

@@ -52,14 +52,14 @@ typedef struct onic_carrier {
     /** The record of a peer, or NULL if the carrier does not reach it. The transport lock is held.
      */
     void *(*reach)(struct onic_peer *peer);
-    /* Each begins a new transfer, whose peer and end, if any, are filled in: it takes the lease and
-     * makes the ticket (send, expect) or checks the ticket (receive, answer), and starts the
-     * machine. `record` is what reach returned; for receive it may be NULL. Called with the
-     * transport lock. After an error nothing is kept. */
-    int (*send)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
-    int (*expect)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
-    int (*receive)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
-    int (*answer)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
+    /* Both begin a new transfer, whose role, peer and end, if any, are filled in, and start the
+     * machine. `record` is what reach returned. Called with the transport lock. After an error
+     * nothing is kept. */
+    /** At the side that begins: takes the lease and makes the ticket. */
+    int (*lease)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
+    /** At the other side: does what a ticket, which may be wrong, asks for. A receiver's record may
+     *  be NULL. */
+    int (*follow)(onic_transfer_t *t, void *record, const onic_ticket_t *ticket);
     /** The words are in shared memory, and may change while a thread looks. */
     bool is_shared;
     /* Buffer numbers are below 64. */
@@ -97,28 +97,18 @@ struct onic_transfer {
     const onic_carrier_t *carrier;
     struct onic_peer *peer;
     uint64_t buffers; /**< of the lease, to be released by the receiver */
-    uint64_t freed;   /**< of these, consumed for the last time */
     onic_pipeline_end_t end;
     onic_cursor_t cursor;
     union {
         onic_sender_t sender;
         onic_receiver_t receiver;
     };
-    uint32_t chunks;              /**< chunks packed so far; added to the counters at the end */
-    uint32_t waits;               /**< gaps, or stalls; likewise (counters.h) */
-    bool waits_now;               /**< the last of them is still going on */
     bool streams;                 /**< the sender writes long pieces with streaming stores */
-    uint32_t *sizes;              /**< chunk sizes of an optimal schedule, else NULL */
     struct onic_rx_pool *rx_pool; /**< on a node: the receiver's, as mapped here */
     struct onic_rma *rma;         /**< between hosts */
 };
 
-/** Starts the sender's machine with these buffers, or, during a `handshake`, with one buffer that
- *  stands for the unknown ones; with the chunks of a schedule, published in blocks. False if it
- *  fails at once: an element of the data is longer than a buffer. */
-bool onic_transfer_start_sender(onic_transfer_t *t, const onic_schedule_choice_t *choice,
-                                uint64_t buffers, uint32_t buffer_bytes, uint32_t block,
-                                bool handshake);
-/** Starts the receiver's machine. */
-void onic_transfer_start_receiver(onic_transfer_t *t, uint64_t len, uint64_t buffers,
-                                  uint32_t buffer_bytes);
+/** Starts the sender's machine with a lease, and with the chunks of a schedule, published in
+ *  blocks. */
+void onic_transfer_start_sender(onic_transfer_t *t, const onic_schedule_choice_t *choice,
+                                const onic_lease_t *lease, uint32_t block);

@@ -22,7 +22,7 @@ typedef struct onic_schedule {
     double q;             /**< factor from each chunk to the next */
     uint32_t unit;        /**< chunks are multiples of this */
     uint32_t highest;     /**< most bytes of a chunk */
-    const uint32_t *size; /**< the sizes of the next `sizes` chunks; after them q applies */
+    const uint32_t *size; /**< simulated ones: the sizes of the next `sizes` chunks */
     unsigned sizes;
 } onic_schedule_t;
 
@@ -38,16 +38,6 @@ static inline void onic_schedule_growing(onic_schedule_t *s, double c0, double q
     s->q = q;
     s->size = NULL;
     s->sizes = 0;
-}
-
-/** Chunks of these sizes, `sizes` >= 1 of them, each rounded and bounded as above; all others are
- *  like the last. The array must stay valid. */
-static inline void onic_schedule_listed(onic_schedule_t *s, const uint32_t *size, unsigned sizes,
-                                        uint32_t unit, uint32_t buffer)
-{
-    onic_schedule_growing(s, size[0], 1, unit, buffer);
-    s->size = size + 1;
-    s->sizes = sizes - 1;
 }
 
 /** Bytes of the next chunk. The last chunk of a transfer is instead what is left. */

@@ -2,20 +2,16 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Counters of this process's pipeline, for all components together. A transfer is counted
- *  when it is over. Written with the transport lock held, read at any time. */
+/** @file Counters of this process's pipeline, for all components together. Written
+ *  with the transport lock held, read at any time. */
 #pragma once
 
 #include "common/support/export.h"
 
 typedef struct onic_pipeline_counters {
     unsigned long long chunks;  /**< packed */
-    unsigned long long gaps;    /**< times a sender waited for the receiver to empty a buffer, or,
-                                   between hosts, to grant buffers */
-    unsigned long long stalls;  /**< times a receiver that had begun waited for more data */
     unsigned long long refused; /**< leases that were not available at once */
-    unsigned long long
-        buffers; /**< of this process's receive pool: most that were in use at a time */
+    unsigned long long buffers; /**< of this process's receive pool: most in use at a time */
 } onic_pipeline_counters_t;
 
 ONIC_EXPORT extern onic_pipeline_counters_t onic_pipeline_counters;

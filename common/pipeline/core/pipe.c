@@ -37,8 +37,6 @@ void onic_sender_init(onic_sender_t *s, uint64_t len, const onic_lease_t *lease,
                          .block = block > 0 ? block : UINT32_MAX,
                          .round = 1,
                          .buffer = lowest_buffer(lease->buffers)};
-    if (lease->buffer_bytes < granule || schedule->unit % granule != 0)
-        s->failed = true;
 }
 
 static onic_pipe_action_t begin_chunk(onic_sender_t *s, uint64_t acknowledged)

@@ -75,6 +75,14 @@ static inline uint64_t onic_buffers_first(unsigned n)
     return n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
 }
 
+/** How many buffers would hold `bytes` > 0, at most all that a pool can have. */
+static inline unsigned onic_buffers_for(uint64_t bytes, uint32_t buffer_bytes)
+{
+    const uint64_t n = (bytes - 1) / buffer_bytes + 1;
+
+    return n < ONIC_RX_BUFFERS_MAX ? (unsigned)n : ONIC_RX_BUFFERS_MAX;
+}
+
 static inline uint64_t onic_pool_all(const onic_pool_t *pool)
 {
     return onic_buffers_first(pool->nbuffers);

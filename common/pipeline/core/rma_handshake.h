@@ -86,30 +86,3 @@ static inline void onic_rma_handshake_on_ack(onic_rma_handshake_t *t, unsigned b
     if (buffer < ONIC_RX_BUFFERS_MAX)
         t->word[buffer] = rounds;
 }
-
-/** Receiver: its request is refused; its machine then finds that the sender has given up. */
-static inline void onic_rma_handshake_refuse(onic_rma_handshake_t *t)
-{
-    t->waits = false;
-    t->word[0] = ONIC_WORD_FAILS;
-}
-
-/** The other side is lost and answers nothing more. */
-static inline void onic_rma_handshake_lose(onic_rma_handshake_t *t)
-{
-    t->waits = false;
-}
-
-/** Sender that has published everything: true if it is over. It is not before the grant, nor while
- *  puts, flushes or messages are `under_way`, because the receiver would then wait for the sender's
- *  next progress. */
-static inline bool onic_rma_handshake_left(const onic_rma_handshake_t *t, unsigned under_way)
-{
-    return t->lease != 0 && under_way == 0;
-}
-
-/** True if the other side no longer needs the record, which may then be freed. */
-static inline bool onic_rma_handshake_done(const onic_rma_handshake_t *t)
-{
-    return t->over && !t->waits;
-}

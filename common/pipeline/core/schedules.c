@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdint.h>
 
-const char *const onic_schedule_words[ONIC_SCHEDULES + 1] = {"best",     "superpipe", "optimal",
-                                                             "measured", "constant",  NULL};
+const char *const onic_schedule_words[ONIC_SCHEDULES + 1] = {"best", "superpipe", "measured",
+                                                             "constant", NULL};
 
 onic_chunks_t onic_schedule_chunks(onic_schedule_kind_t kind, const onic_link_t *link, double most)
 {
@@ -18,7 +18,6 @@ onic_chunks_t onic_schedule_chunks(onic_schedule_kind_t kind, const onic_link_t 
     case ONIC_SCHEDULE_CONSTANT:
         return (onic_chunks_t){.first = most, .ratio = 1, .least = most, .most = most};
     case ONIC_SCHEDULE_SUPERPIPE:
-    case ONIC_SCHEDULE_OPTIMAL:
         return onic_superpipeline_chunks(link, least, most);
     default: {
         const double first = fmin(most, link->chunk);
@@ -35,20 +34,11 @@ uint32_t onic_schedule_block(const onic_link_t *link, uint64_t bytes)
     return (uint32_t)fmin(INT32_MAX, fmax(ONIC_PIPELINE_BLOCK, even)) / 64 * 64;
 }
 
-void onic_schedule_make(onic_schedule_t *s, const onic_schedule_choice_t *choice, uint64_t len,
-                        uint32_t unit, uint32_t buffer, uint32_t block, bool handshake,
-                        uint32_t size[ONIC_OPTIMAL_MAX])
+void onic_schedule_make(onic_schedule_t *s, const onic_schedule_choice_t *choice, uint32_t unit,
+                        uint32_t buffer)
 {
-    const onic_link_t *link = &choice->link;
+    const onic_chunks_t c = onic_schedule_chunks(choice->kind, &choice->link, buffer);
 
-    if (choice->kind == ONIC_SCHEDULE_OPTIMAL && size != NULL) {
-        const unsigned n = onic_chunks_optimal(link, (double)len, unit, buffer - buffer % unit,
-                                               handshake ? 2 * link->latency : 0,
-                                               block > 0 ? block : INFINITY, size);
-        onic_schedule_listed(s, size, n, unit, buffer);
-        return;
-    }
     /* If copying is slower than the link, chunks do not shrink. */
-    const onic_chunks_t c = onic_schedule_chunks(choice->kind, link, buffer);
     onic_schedule_growing(s, c.first, fmax(1, c.ratio), unit, buffer);
 }

@@ -17,8 +17,6 @@
 typedef enum onic_schedule_kind {
     ONIC_SCHEDULE_BEST,      /**< one of the others: onic_schedule_best */
     ONIC_SCHEDULE_SUPERPIPE, /**< section 4: C0 = Bcopy 2 lambda, q = Bcopy / Bnet (equation 5) */
-    ONIC_SCHEDULE_OPTIMAL,   /**< dynamic programming over the lengths of chunks; takes up to a
-                                millisecond for each transfer */
     ONIC_SCHEDULE_MEASURED, /**< the link's `chunk` and `growth`: the paper's 12 KiB and 1.5, unless
                                a file of costs has others */
     ONIC_SCHEDULE_CONSTANT, /**< each chunk fills a buffer */
@@ -30,14 +28,11 @@ ONIC_EXPORT extern const char *const onic_schedule_words[ONIC_SCHEDULES + 1];
 
 /** The help text of a component's parameter `schedule`, whose values are onic_schedule_words. */
 #define ONIC_SCHEDULE_HELP                                                                         \
-    "Sizes of the chunks in which data goes through receive buffers: best, which is constant on "  \
-    "a "                                                                                           \
-    "node and measured between hosts; superpipe, which grow as the numbers of the link say; "      \
-    "optimal, which take least time by them, at the cost of up to a millisecond for each "         \
-    "transfer, so that the others can be compared with it; measured, by the numbers chunk and "    \
-    "growth of the link, 12 KiB and 1.5 unless a file of costs has others; constant, full "        \
-    "buffers. Where osc nicstride and pml superpipe are both used, that of the first to begin "    \
-    "holds"
+    "Sizes of the chunks in which data goes through receive buffers: best, which is "              \
+    "constant on a node and measured between hosts; superpipe, which grow as the numbers "         \
+    "of the link say; measured, by the numbers chunk and growth of the link, 12 KiB and "          \
+    "1.5 unless a file of costs has others; constant, full buffers. Where osc nicstride "          \
+    "and pml superpipe are both used, that of the first to begin holds"
 
 /** The kind that BEST stands for, on a node or between hosts; other kinds stand for themselves. On
  *  a node full buffers were never slower than growing chunks. */
@@ -54,8 +49,7 @@ typedef struct onic_schedule_choice {
     onic_link_t link;
 } onic_schedule_choice_t;
 
-/** The chunks of a kind other than BEST in the model, for buffers of `most` bytes. Optimal chunks,
- *  which are no slower, are modelled as superpipe. */
+/** The chunks of a kind other than BEST in the model, for buffers of `most` bytes. */
 ONIC_EXPORT onic_chunks_t onic_schedule_chunks(onic_schedule_kind_t kind, const onic_link_t *link,
                                                double most);
 
@@ -64,10 +58,7 @@ ONIC_EXPORT onic_chunks_t onic_schedule_chunks(onic_schedule_kind_t kind, const 
  *  together take as long as one block, but not less than on a node. */
 ONIC_EXPORT uint32_t onic_schedule_block(const onic_link_t *link, uint64_t bytes);
 
-/** The schedule of `len` > 0 bytes through buffers of `buffer` bytes, in multiples of `unit` (1 ..
- *  buffer), published in blocks of `block` or, if that is 0, whole. `handshake`: the first chunk is
- *  copied during a handshake. `size`: memory for an optimal schedule, which must stay valid; NULL:
- *  use superpipe instead. */
+/** The schedule of a transfer through buffers of `buffer` bytes, in multiples of `unit` (1 ..
+ *  buffer). */
 ONIC_EXPORT void onic_schedule_make(onic_schedule_t *s, const onic_schedule_choice_t *choice,
-                                    uint64_t len, uint32_t unit, uint32_t buffer, uint32_t block,
-                                    bool handshake, uint32_t size[ONIC_OPTIMAL_MAX]);
+                                    uint32_t unit, uint32_t buffer);

@@ -8,9 +8,6 @@
 
 #include "ompi/constants.h"
 
-#include "common/layout/layout.h"
-#include "common/pipeline/core/chunks.h"
-
 /* ---- sender ---------------------------------------------------------------------------------- */
 
 static void publish(onic_transfer_t *t, unsigned buffer, uint64_t word)
@@ -34,18 +31,21 @@ static bool left(const onic_transfer_t *t)
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
-/** Starts the receiver with its reserved or granted buffers. */
-static void begin_to_receive(onic_transfer_t *t)
+/** Starts the machine with the buffers of the lease or, while that is not known, with one that
+ *  stands for it. */
+static void start_receiver(onic_transfer_t *t, uint64_t len)
 {
-    t->buffers = t->rma->handshake.lease;
-    onic_transfer_start_receiver(t, t->receiver.len, t->buffers, onic_rma_state.buffer_bytes);
+    const uint64_t buffers = t->rma->handshake.lease;
+    const onic_lease_t lease = {buffers != 0 ? buffers : 1, onic_rma_state.buffer_bytes};
+    t->buffers = buffers;
+    onic_receiver_init(&t->receiver, len, &lease);
 }
 
 static uint64_t word(onic_transfer_t *t, unsigned buffer)
 {
     onic_rma_t *r = t->rma;
     if (t->buffers == 0 && r->handshake.lease != 0) {
-        begin_to_receive(t);
+        start_receiver(t, t->receiver.len);
         buffer = t->receiver.buffer;
     }
     return r->handshake.word[buffer];
@@ -84,106 +84,66 @@ static void closed(onic_transfer_t *t)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-static void *reach(onic_peer_t *peer)
+/** Likewise; in a handshake only the first chunk is packed before the lease is known. */
+static void start_sender(onic_transfer_t *t)
 {
-    return onic_rma_reach(peer);
-}
-
-/** Drops a record whose transfer could not begin. */
-static int drop(onic_rma_t *r, int rc)
-{
-    if (r != NULL) {
-        r->handshake.over = true;
-        onic_rma_drop(r);
-    }
-    return rc;
-}
-
-/** Starts the machine with buffers of the peer, or, during a handshake, with one buffer that stands
- *  for the unknown ones. */
-static bool start_sender(onic_transfer_t *t, onic_rma_t *r, uint64_t buffers, bool handshake)
-{
+    const onic_rma_t *r = t->rma;
     const uint32_t theirs = r->peer->buffer_bytes, mine = onic_rma_state.buffer_bytes;
     const onic_schedule_choice_t *choice = &onic_rma_state.schedule;
-    t->rma = r;
-    r->transfer = t;
-    return onic_transfer_start_sender(t, choice, buffers, theirs < mine ? theirs : mine,
-                                      onic_schedule_block(&choice->link, t->end.len), handshake);
+    const uint64_t buffers = r->handshake.lease;
+    const onic_lease_t lease = {buffers != 0 ? buffers : 1, theirs < mine ? theirs : mine};
+    onic_transfer_start_sender(t, choice, &lease, onic_schedule_block(&choice->link, t->end.len));
 }
 
-static int send(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
+static int lease(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 {
-    onic_rma_peer_t *to = record;
-    onic_rma_t *r = to->requests < ONIC_GRANT_REQUESTS_MAX ? onic_rma_new(to, true) : NULL;
-    if (r == NULL || !start_sender(t, r, 1, true))
-        return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
-    *ticket = (onic_ticket_t){.buffers = 0, .len = t->end.len, .name = r->name};
-    r->handshake.waits = true;
-    to->requests++;
-    return OMPI_SUCCESS;
-}
-
-static int answer(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
-{
-    onic_rma_peer_t *to = record;
-    if (ticket->buffers == 0 || (ticket->buffers & ~onic_buffers_first(to->nbuffers)) != 0)
-        return OMPI_ERR_BAD_PARAM;
-    onic_rma_t *r = onic_rma_new(to, true);
-    if (r == NULL || !start_sender(t, r, ticket->buffers, false))
-        return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
-    r->other = ticket->name;
-    r->handshake.lease = ticket->buffers;
-    return OMPI_SUCCESS;
-}
-
-/** The number of buffers that would hold everything. */
-static unsigned buffers_for(uint64_t len)
-{
-    const uint64_t n = (len - 1) / onic_rma_state.buffer_bytes + 1;
-    return n < ONIC_RX_BUFFERS_MAX ? (unsigned)n : ONIC_RX_BUFFERS_MAX;
-}
-
-static void start_receiver(onic_transfer_t *t, onic_rma_t *r, uint64_t len)
-{
-    onic_transfer_start_receiver(t, len, 1, onic_rma_state.buffer_bytes);
-    t->rma = r;
-    r->transfer = t;
-}
-
-static int receive(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
-{
-    onic_rma_peer_t *from = record;
-    if (ticket->len == 0)
-        return OMPI_ERR_BAD_PARAM;
-    onic_rma_t *r = onic_rma_new(from, false);
+    onic_rma_peer_t *p = record;
+    const bool sends = t->role == ONIC_SENDS;
+    if (sends && p->requests == ONIC_GRANT_REQUESTS_MAX)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    onic_rma_t *r = onic_rma_new(p, t);
     if (r == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    onic_rma_request(r, buffers_for(ticket->len));
-    start_receiver(t, r, ticket->len);
-    r->other = ticket->name;
-    (void)onic_rma_serve();
+    if (sends) {
+        start_sender(t);
+        r->handshake.waits = true;
+        p->requests++;
+    } else if (onic_rma_reserve(r, onic_buffers_for(t->end.len, onic_rma_state.buffer_bytes))) {
+        start_receiver(t, t->end.len);
+    } else {
+        closed(t);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    *ticket = (onic_ticket_t){.buffers = r->handshake.lease, .len = t->end.len, .name = r->name};
     return OMPI_SUCCESS;
 }
 
-static int expect(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
+static int follow(onic_transfer_t *t, void *record, const onic_ticket_t *ticket)
 {
-    onic_rma_peer_t *from = record;
-    onic_rma_t *r = onic_rma_new(from, false);
-    const uint64_t buffers = r != NULL ? onic_rma_reserve(r, buffers_for(t->end.len)) : 0;
-    if (buffers == 0)
-        return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
-    start_receiver(t, r, t->end.len);
-    begin_to_receive(t);
-    *ticket = (onic_ticket_t){.buffers = buffers, .len = t->end.len, .name = r->name};
+    onic_rma_peer_t *p = record;
+    const bool sends = t->role == ONIC_SENDS;
+    if (ticket->len == 0 || (sends && (ticket->buffers == 0 ||
+                                       (ticket->buffers & ~onic_buffers_first(p->nbuffers)) != 0)))
+        return OMPI_ERR_BAD_PARAM;
+    onic_rma_t *r = onic_rma_new(p, t);
+    if (r == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    r->other = ticket->name;
+    if (sends) {
+        r->handshake.lease = ticket->buffers;
+        start_sender(t);
+    } else {
+        start_receiver(t, ticket->len);
+        onic_rma_request(r, onic_buffers_for(ticket->len, onic_rma_state.buffer_bytes));
+        (void)onic_rma_serve();
+    }
     return OMPI_SUCCESS;
 }
 
 const onic_carrier_t onic_carrier_rma = {
-    .reach = reach,
-    .send = send,
-    .expect = expect,
-    .receive = receive,
-    .answer = answer,
+    .reach = onic_rma_reach,
+    .lease = lease,
+    .follow = follow,
     .at = at,
     .publish = publish,
     .word = word,

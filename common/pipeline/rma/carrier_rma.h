@@ -126,8 +126,8 @@ static inline char *onic_rma_rx_buffer(unsigned buffer)
 /* ---- rma_records.c; with the transport lock
  * ------------------------------------------------------- */
 
-/** Makes a new record with a name. NULL if memory is exhausted. */
-onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends);
+/** Makes a record with a name for a transfer. NULL if memory is exhausted. */
+onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, onic_transfer_t *t);
 /** The record's transfer is over. */
 void onic_rma_end(onic_rma_t *r);
 /** Frees the record if nothing needs it any more. */
@@ -140,8 +140,9 @@ void onic_rma_send(onic_rma_t *r, onic_rma_message_t m);
 /** Handles a word of the sender's machine (0: none yet): puts the bytes that it counts, and then
  *  sends it. */
 void onic_rma_put_word(onic_rma_t *r, unsigned buffer, uint64_t word);
-/** For a sender that has published everything: true if all of it has left. Never true if the peer
- *  has failed: the transfer ends when the peer is lost. */
+/** For a sender that has published everything: true if it is over. It is not before the grant, nor
+ *  while puts, flushes or messages are under way, because the receiver would then wait for the
+ *  sender's next progress; nor if the peer has failed: the transfer ends when the peer is lost. */
 bool onic_rma_left(const onic_rma_t *r);
 /** Takes up to this many of my buffers for a record at once; 0 if there are none, or others wait:
  *  then make a request. */
@@ -159,4 +160,4 @@ void onic_rma_released(onic_rma_peer_t *p, uint64_t buffers);
 
 /** A peer's record, or NULL if it is not reached (yet). At first the peer is asked for its receive
  *  pool. */
-onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer);
+void *onic_rma_reach(onic_peer_t *peer);

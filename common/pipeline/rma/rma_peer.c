@@ -26,26 +26,25 @@ static void send_rx_pool(onic_peer_t *peer, bool reply)
                          NULL, NULL);
 }
 
-static onic_rma_peer_t *find_record(const onic_peer_t *peer)
-{
-    onic_rma_peer_t *p = onic_rma_state.peers;
-    while (p != NULL && p->peer != peer)
-        p = p->next;
-    return p;
-}
-
+/** The record of a peer, a new one at first; NULL: puts are not used for it, or memory is
+ *  exhausted. A peer of the node may have a record of the carrier there in its place. */
 static onic_rma_peer_t *record_of(onic_peer_t *peer)
 {
-    onic_rma_peer_t *p = find_record(peer);
+    const bool puts =
+        onic_rma_state.all || (onic_peer_presence(peer) == NULL && onic_peer_puts_by_rdma(peer));
+    if (!onic_rma_state.open || onic_peer_is_self(peer) || !puts)
+        return NULL;
+    void **kept = onic_peer_slot(peer, ONIC_AM_PIPELINE);
+    onic_rma_peer_t *p = *kept;
     if (p == NULL && (p = calloc(1, sizeof(*p))) != NULL) {
         p->peer = peer;
         p->next = onic_rma_state.peers;
-        onic_rma_state.peers = p;
+        onic_rma_state.peers = *kept = p;
     }
     return p;
 }
 
-/** If memory is exhausted, the peer's receive pool is not used, as if this had not come. */
+/** Where there is no record this is not used, as if it had not come. */
 static void on_rx_pool(const onic_rma_message_t *m, const void *description, size_t len)
 {
     int rc;
@@ -120,11 +119,8 @@ void onic_rma_on_message(onic_peer_t *from, const void *header, size_t len, cons
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
-onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer)
+void *onic_rma_reach(onic_peer_t *peer)
 {
-    const onic_rma_state_t *s = &onic_rma_state;
-    if (!s->open || onic_peer_is_self(peer) || (!s->all && !onic_peer_puts_by_rdma(peer)))
-        return NULL;
     onic_rma_peer_t *p = record_of(peer);
     if (p != NULL && !p->asked && p->remote == NULL && !onic_peer_is_lost(peer)) {
         p->asked = true;
@@ -177,12 +173,13 @@ static bool free_records(void)
             free(onic_handle_free(&onic_rma_records, r->name));
         }
     }
-    while (all && onic_rma_state.peers != NULL) {
-        onic_rma_peer_t *p = onic_rma_state.peers;
+    for (onic_rma_peer_t *p; (p = onic_rma_state.peers) != NULL;) {
         onic_rma_state.peers = p->next;
-        if (p->remote != NULL)
+        *onic_peer_slot(p->peer, ONIC_AM_PIPELINE) = NULL;
+        if (all && p->remote != NULL)
             onic_remote_close(p->remote);
-        free(p);
+        if (all)
+            free(p);
     }
     return all;
 }

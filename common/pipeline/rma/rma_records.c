@@ -38,7 +38,7 @@ static void free_bounces(onic_rma_t *r, uint64_t buffers)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends)
+onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, onic_transfer_t *t)
 {
     onic_rma_t *r = calloc(1, sizeof(*r));
     const uint64_t name = r != NULL ? onic_handle_new(&onic_rma_records, r) : 0;
@@ -48,7 +48,9 @@ onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends)
     }
     r->name = name;
     r->peer = peer;
-    r->handshake.sends = sends;
+    r->transfer = t;
+    r->handshake.sends = t->role == ONIC_SENDS;
+    t->rma = r;
     return r;
 }
 
@@ -58,7 +60,7 @@ void onic_rma_drop(onic_rma_t *r)
         /* UCX may never complete what it cannot send; whatever it still sends reaches nobody. */
         free_bounces(r, UINT64_MAX);
     }
-    if (onic_rma_handshake_done(&r->handshake) && r->refs == 0) {
+    if (r->handshake.over && !r->handshake.waits && r->refs == 0) {
         free_bounces(r, UINT64_MAX);
         free(onic_handle_free(&onic_rma_records, r->name));
     }
@@ -81,7 +83,7 @@ static bool is_off(const onic_rma_t *r)
 
 bool onic_rma_left(const onic_rma_t *r)
 {
-    return !is_off(r) && onic_rma_handshake_left(&r->handshake, r->refs);
+    return !is_off(r) && r->handshake.lease != 0 && r->refs == 0;
 }
 
 /** A put is complete, or a message has left. */
@@ -177,7 +179,7 @@ static void see_whether_lost(onic_rma_peer_t *p)
     for (uint32_t i = 0; i < onic_rma_records.n; i++) {
         onic_rma_t *r = onic_rma_records.slot[i].object;
         if (r != NULL && r->peer == p) {
-            onic_rma_handshake_lose(&r->handshake);
+            r->handshake.waits = false; /* for ever */
             onic_rma_drop(r);
         }
     }
@@ -238,10 +240,10 @@ static bool serve_next(onic_grant_request_t *next)
     if (buffers == 0 && !is_used_up())
         return false;
     onic_grant_queue_remove(&onic_rma_state.grant_queue, next);
-    if (buffers != 0)
-        r->handshake.waits = false;
-    else
-        onic_rma_handshake_refuse(&r->handshake);
+    r->handshake.waits = false;
+    /* The machine of a request that is refused finds that the sender has given up. */
+    if (buffers == 0)
+        r->handshake.word[0] = ONIC_WORD_FAILS;
     onic_rma_send(r, (onic_rma_message_t){.type = ONIC_RMA_GRANT, .value = buffers});
     return true;
 }

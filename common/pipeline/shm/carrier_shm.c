@@ -10,29 +10,20 @@
 #include "ompi/constants.h"
 
 #include "common/pipeline/core/counters.h"
-#include "common/pipeline/core/chunks.h"
 #include "common/transport/shm/presence.h"
 
 onic_node_state_t onic_node_state;
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
-/** Maps the receive pool of a peer of this node, once the peer offers one. */
-static void try_to_map(onic_node_peer_t *p)
+/** The record of a peer whose receive pool is mapped here, which is tried once the peer offers
+ *  one. */
+static void *reach(onic_peer_t *peer)
 {
+    const onic_presence_t *presence = onic_peer_presence(peer);
     onic_segment_key_t key;
-    const onic_presence_t *presence = onic_peer_presence(p->peer);
-    if (presence == NULL) {
-        p->tried = true;
-    } else if (onic_presence_offers(presence, &key)) {
-        p->tried = true;
-        p->reached = onic_rx_pool_map(&key, &p->rx_pool);
-        p->rx_pool.far = onic_distance(onic_peer_name(p->peer)) == ONIC_FAR;
-    }
-}
-
-onic_node_peer_t *onic_node_reach(onic_peer_t *peer)
-{
+    if (presence == NULL)
+        return NULL;
     void **kept = onic_peer_slot(peer, ONIC_AM_PIPELINE);
     onic_node_peer_t *p = *kept;
     if (p == NULL && (p = calloc(1, sizeof(*p))) != NULL) {
@@ -40,14 +31,12 @@ onic_node_peer_t *onic_node_reach(onic_peer_t *peer)
         p->next = onic_node_state.peers;
         onic_node_state.peers = *kept = p;
     }
-    if (p != NULL && !p->tried)
-        try_to_map(p);
+    if (p != NULL && !p->tried && onic_presence_offers(presence, &key)) {
+        p->tried = true;
+        p->reached = onic_rx_pool_map(&key, &p->rx_pool);
+        p->rx_pool.far = onic_distance(onic_peer_name(peer)) == ONIC_FAR;
+    }
     return p != NULL && p->reached ? p : NULL;
-}
-
-static void *reach(onic_peer_t *peer)
-{
-    return onic_node_reach(peer);
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -87,80 +76,55 @@ void onic_node_close(void)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-static void start_sender(onic_transfer_t *t)
+/** The receive pool that a transfer goes through, the receiver's; NULL: there is none. */
+static onic_rx_pool_t *pool_of(const onic_transfer_t *t, void *record)
 {
+    onic_node_peer_t *p = record;
+    if (t->role == ONIC_SENDS)
+        return &p->rx_pool;
+    return onic_node_state.exists ? &onic_node_state.rx_pool : NULL;
+}
+
+static void start_machine(onic_transfer_t *t, uint64_t len)
+{
+    const onic_lease_t lease = {t->buffers, t->rx_pool->buffer_bytes};
+    if (t->role == ONIC_RECEIVES) {
+        onic_receiver_init(&t->receiver, len, &lease);
+        return;
+    }
     t->streams = t->rx_pool->far;
-    (void)onic_transfer_start_sender(t, &onic_node_state.schedule, t->buffers,
-                                     t->rx_pool->buffer_bytes, ONIC_PIPELINE_BLOCK, false);
+    onic_transfer_start_sender(t, &onic_node_state.schedule, &lease, ONIC_PIPELINE_BLOCK);
 }
 
-static void start_receiver(onic_transfer_t *t, uint64_t len)
+/** Leases at most one buffer for each chunk. */
+static int lease(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 {
-    onic_transfer_start_receiver(t, len, t->buffers, t->rx_pool->buffer_bytes);
-}
-
-/** Leases buffers of a receive pool, at most one for each chunk, and makes the ticket. */
-static int lease(onic_transfer_t *t, onic_rx_pool_t *rx_pool, onic_ticket_t *ticket)
-{
-    const uint64_t chunks = (t->end.len - 1) / rx_pool->buffer_bytes + 1;
-    const uint64_t leased = onic_pool_take(
-        &rx_pool->pool, chunks < ONIC_RX_BUFFERS_MAX ? (unsigned)chunks : ONIC_RX_BUFFERS_MAX);
-    t->rx_pool = rx_pool;
+    onic_rx_pool_t *rx_pool = t->rx_pool = pool_of(t, record);
+    if (rx_pool == NULL)
+        return OMPI_ERR_UNREACH;
+    const uint64_t leased =
+        onic_pool_take(&rx_pool->pool, onic_buffers_for(t->end.len, rx_pool->buffer_bytes));
     t->buffers = onic_rx_pool_have(rx_pool, leased, true);
     if (t->buffers != leased)
         (void)onic_pool_release(&rx_pool->pool, leased & ~t->buffers);
+    if (t->buffers == 0)
+        return OMPI_ERR_OUT_OF_RESOURCE;
     *ticket = (onic_ticket_t){.buffers = t->buffers, .len = t->end.len};
-    return t->buffers != 0 ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    start_machine(t, ticket->len);
+    return OMPI_SUCCESS;
 }
 
-/** Takes over the buffers of a receive pool that a ticket names, which are leased and so have
- *  memory. */
-static int take_over(onic_transfer_t *t, onic_rx_pool_t *rx_pool, const onic_ticket_t *ticket)
+/** Takes over the buffers that a ticket names, which are leased and so have memory. */
+static int follow(onic_transfer_t *t, void *record, const onic_ticket_t *ticket)
 {
-    t->rx_pool = rx_pool;
+    onic_rx_pool_t *rx_pool = t->rx_pool = pool_of(t, record);
+    if (rx_pool == NULL || ticket->len == 0 ||
+        !onic_pool_has_leased(&rx_pool->pool, ticket->buffers) ||
+        onic_rx_pool_have(rx_pool, ticket->buffers, false) != ticket->buffers)
+        return OMPI_ERR_BAD_PARAM;
     t->buffers = ticket->buffers;
-    return ticket->len > 0 && onic_pool_has_leased(&rx_pool->pool, ticket->buffers) &&
-                   onic_rx_pool_have(rx_pool, ticket->buffers, false) == ticket->buffers
-               ? OMPI_SUCCESS
-               : OMPI_ERR_BAD_PARAM;
-}
-
-static int send(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
-{
-    onic_node_peer_t *p = record;
-    const int rc = lease(t, &p->rx_pool, ticket);
-    if (rc == OMPI_SUCCESS)
-        start_sender(t);
-    return rc;
-}
-
-static int expect(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
-{
-    (void)record;
-    const int rc =
-        onic_node_state.exists ? lease(t, &onic_node_state.rx_pool, ticket) : OMPI_ERR_UNREACH;
-    if (rc == OMPI_SUCCESS)
-        start_receiver(t, t->end.len);
-    return rc;
-}
-
-static int receive(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
-{
-    (void)record;
-    const int rc = onic_node_state.exists ? take_over(t, &onic_node_state.rx_pool, ticket)
-                                          : OMPI_ERR_BAD_PARAM;
-    if (rc == OMPI_SUCCESS)
-        start_receiver(t, ticket->len);
-    return rc;
-}
-
-static int answer(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
-{
-    onic_node_peer_t *p = record;
-    const int rc = take_over(t, &p->rx_pool, ticket);
-    if (rc == OMPI_SUCCESS)
-        start_sender(t);
-    return rc;
+    start_machine(t, ticket->len);
+    return OMPI_SUCCESS;
 }
 
 /* ---- buffers and words ----------------------------------------------------------------------- */
@@ -208,10 +172,8 @@ static bool is_dead(const onic_transfer_t *t)
 const onic_carrier_t onic_carrier_node = {
     .is_shared = true,
     .reach = reach,
-    .send = send,
-    .expect = expect,
-    .receive = receive,
-    .answer = answer,
+    .lease = lease,
+    .follow = follow,
     .at = at,
     .publish = publish,
     .word = word,

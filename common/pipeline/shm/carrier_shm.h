@@ -10,7 +10,7 @@
 #include "common/pipeline/core/schedules.h"
 #include "common/transport/transport.h"
 
-/** The record of a peer, from first use until the pipeline is closed or the peer is forgotten. */
+/** The record of a peer of the node, from first use until the pipeline is closed. */
 typedef struct onic_node_peer {
     struct onic_node_peer *next;
     onic_peer_t *peer;
@@ -40,8 +40,5 @@ void onic_node_withdraw(void);
 /** Closes it, after the last transfer. */
 void onic_node_close(void);
 
-/** A peer's record if its receive pool is mapped here; tries to map it at first. The transport lock
- *  is held. */
-ONIC_EXPORT onic_node_peer_t *onic_node_reach(onic_peer_t *peer);
 /** Frees all records, after the last transfer. */
 void onic_node_forget_all(void);
