@@ -341,7 +341,7 @@ const nicstride_method_row_t nicstride_nic = {.name = "nic",
 
 #else
 
-static bool never(const nicstride_transfer_t *t)
+static bool never(const struct nicstride_transfer *t)
 {
     (void)t;
     return false;
