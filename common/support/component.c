@@ -36,35 +36,30 @@ static mca_base_var_info_lvl_t level_of(const char *name)
 }
 
 static void register_var(const mca_base_component_t *c, const char *name, const char *help,
-                         mca_base_var_type_t type, void *value)
+                         mca_base_var_type_t type, mca_base_var_enum_t *words, void *value)
 {
-    (void)mca_base_component_var_register(c, name, help, type, NULL, 0, 0, level_of(name),
+    (void)mca_base_component_var_register(c, name, help, type, words, 0, 0, level_of(name),
                                           MCA_BASE_VAR_SCOPE_READONLY, value);
 }
 
-/** A number with a range, or a switch, which has none. */
+/** A number or a switch as Open MPI's variables have it: an enumerator, since Open MPI itself takes
+ * a word for 0, goes on with the default where a switch is wrong, and its own switches take no
+ *  enumerator. What is wrong is kept for the component's check, and the default stays. */
 typedef struct number {
-    const mca_base_component_t *component;
-    char name[32];
-    int initial, min, max;
-    bool is_switch;
-} number_t;
-
-/** The same as Open MPI's variables have it: an enumerator, since Open MPI itself takes a word for
- *  0, and goes on with the default where a switch is wrong. What is wrong is kept for the
- *  component's check, and the default stays. */
-typedef struct number_enum {
     mca_base_var_enum_t super;
-    number_t number;
+    const mca_base_component_t *component;
+    const onic_param_t *param;
+    int initial;
     bool given; /**< and not empty */
     int value;  /**< of a switch: Open MPI's variable, which lives no longer than this */
-} number_enum_t;
+} number_t;
 
-OBJ_CLASS_INSTANCE(number_enum_t, mca_base_var_enum_t, NULL, NULL);
+OBJ_CLASS_INSTANCE(number_t, mca_base_var_enum_t, NULL, NULL);
 
 /** The first wrong values, of all components; those with one are not used. */
 static struct wrong {
-    number_t number;
+    const mca_base_component_t *component;
+    const onic_param_t *param;
     char text[64];
 } wrong[8];
 static unsigned n_wrong;
@@ -73,13 +68,13 @@ static void note_wrong(const number_t *n, const char *text)
 {
     if (n_wrong == sizeof(wrong) / sizeof(wrong[0]))
         return;
-    wrong[n_wrong].number = *n;
+    wrong[n_wrong].component = n->component;
+    wrong[n_wrong].param = n->param;
     snprintf(wrong[n_wrong++].text, sizeof(wrong[0].text), "%s", text);
 }
 
-static int number_from_string(mca_base_var_enum_t *self, const char *text, int *value)
+static bool read_number(const onic_param_t *p, const char *text, int *value)
 {
-    const number_t *n = &((const number_enum_t *)self)->number;
     static const char suffixes[] = "kmg";
     char *end;
     long long given = strtoll(text, &end, 0);
@@ -89,20 +84,29 @@ static int number_from_string(mca_base_var_enum_t *self, const char *text, int *
         given *= 1LL << 10 * (suffix - suffixes + 1);
         end++;
     }
-    ((number_enum_t *)self)->given = true;
-    *value = n->initial;
-    if (end != text && *end == '\0' && given >= n->min && given <= n->max)
-        *value = (int)given;
-    else
+    *value = (int)given;
+    return end != text && *end == '\0' && given >= p->min && given <= p->max;
+}
+
+static int from_string(mca_base_var_enum_t *self, const char *text, int *value)
+{
+    number_t *n = (number_t *)self;
+
+    n->given = true;
+    if (n->param->flag != NULL
+            ? mca_base_var_enum_bool.value_from_string(self, text, value) != OPAL_SUCCESS
+            : !read_number(n->param, text, value)) {
+        *value = n->initial;
         note_wrong(n, text);
+    }
     return OPAL_SUCCESS;
 }
 
 static int string_from_number(mca_base_var_enum_t *self, const int value, char **text)
 {
-    const number_t *n = &((const number_enum_t *)self)->number;
+    const onic_param_t *p = ((const number_t *)self)->param;
 
-    if (value < n->min || value > n->max)
+    if (value < p->min || value > p->max)
         return OPAL_ERR_VALUE_OUT_OF_BOUNDS;
     return text == NULL || asprintf(text, "%d", value) > 0 ? OPAL_SUCCESS
                                                            : OPAL_ERR_OUT_OF_RESOURCE;
@@ -110,82 +114,56 @@ static int string_from_number(mca_base_var_enum_t *self, const int value, char *
 
 static int dump_range(mca_base_var_enum_t *self, char **text ONIC_ENUM_DUMP_FORM)
 {
-    const number_t *n = &((const number_enum_t *)self)->number;
+    const onic_param_t *p = ((const number_t *)self)->param;
 
-    return asprintf(text, "%d to %d", n->min, n->max) > 0 ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
+    return asprintf(text, "%d to %d", p->min, p->max) > 0 ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
 }
 
-/** Where a number is kept: of a size in the table, which is one that can change then. */
-static int *number_of(const onic_param_t *p)
+static int *value_of(number_t *n)
 {
-    return p->size != NULL ? (int *)(uintptr_t)&p->value : p->number;
+    const onic_param_t *p = n->param;
+
+    /* Of a size it is in the table, which is one that can change then. */
+    return p->flag != NULL ? &n->value : p->size != NULL ? (int *)(uintptr_t)&p->value : p->number;
 }
 
 static void register_number(const mca_base_component_t *c, const onic_param_t *p)
 {
-    int *value = number_of(p);
-    number_enum_t *n = OBJ_NEW(number_enum_t);
-    char text[1024];
+    number_t *n = OBJ_NEW(number_t);
+    char help[1024];
 
     if (n == NULL)
         return;
-    n->super.value_from_string = number_from_string;
-    n->super.string_from_value = string_from_number;
-    n->super.dump = dump_range;
-    n->number = (number_t){.component = c, .initial = *value, .min = p->min, .max = p->max};
+    n->super.value_from_string = from_string;
+    n->component = c;
+    n->param = p;
     n->given = false;
-    snprintf(n->number.name, sizeof(n->number.name), "%s", p->name);
-    snprintf(text, sizeof(text), "%s. Range %d to %d", p->help, p->min, p->max);
-    (void)mca_base_component_var_register(c, p->name, text, MCA_BASE_VAR_TYPE_INT, &n->super, 0, 0,
-                                          level_of(p->name), MCA_BASE_VAR_SCOPE_READONLY, value);
+    if (p->flag != NULL) {
+        n->super.get_count = mca_base_var_enum_bool.get_count;
+        n->super.get_value = mca_base_var_enum_bool.get_value;
+        n->super.string_from_value = mca_base_var_enum_bool.string_from_value;
+        n->super.dump = mca_base_var_enum_bool.dump;
+        n->value = p->on;
+        snprintf(help, sizeof(help), "%s", p->help);
+    } else {
+        n->super.string_from_value = string_from_number;
+        n->super.dump = dump_range;
+        snprintf(help, sizeof(help), "%s. Range %d to %d", p->help, p->min, p->max);
+    }
+    n->initial = *value_of(n);
+    register_var(c, p->name, help, MCA_BASE_VAR_TYPE_INT, &n->super, value_of(n));
     /* Open MPI takes an empty value for 0, too, and does not even ask. */
     if (!n->given)
-        *value = n->number.initial;
-    OBJ_RELEASE(n);
-}
-
-static int switch_from_string(mca_base_var_enum_t *self, const char *text, int *value)
-{
-    const number_t *n = &((const number_enum_t *)self)->number;
-
-    ((number_enum_t *)self)->given = true;
-    if (mca_base_var_enum_bool.value_from_string(self, text, value) != OPAL_SUCCESS) {
-        *value = n->initial;
-        note_wrong(n, text);
-    }
-    return OPAL_SUCCESS;
-}
-
-/** A number of two values for Open MPI, whose own switches take no enumerator. */
-static void register_switch(const mca_base_component_t *c, const onic_param_t *p)
-{
-    number_enum_t *n = OBJ_NEW(number_enum_t);
-
-    *p->flag = p->on;
-    if (n == NULL)
-        return;
-    n->super.get_count = mca_base_var_enum_bool.get_count;
-    n->super.get_value = mca_base_var_enum_bool.get_value;
-    n->super.value_from_string = switch_from_string;
-    n->super.string_from_value = mca_base_var_enum_bool.string_from_value;
-    n->super.dump = mca_base_var_enum_bool.dump;
-    n->number = (number_t){.component = c, .initial = p->on, .is_switch = true};
-    n->given = false;
-    n->value = p->on;
-    snprintf(n->number.name, sizeof(n->number.name), "%s", p->name);
-    (void)mca_base_component_var_register(c, p->name, p->help, MCA_BASE_VAR_TYPE_INT, &n->super, 0,
-                                          0, level_of(p->name), MCA_BASE_VAR_SCOPE_READONLY,
-                                          &n->value);
-    if (!n->given)
-        n->value = p->on;
-    *p->flag = n->value != 0;
+        *value_of(n) = n->initial;
+    if (p->flag != NULL)
+        *p->flag = n->value != 0;
     OBJ_RELEASE(n);
 }
 
 /** Open MPI takes a name that is misspelt in silence. */
 static void say_unknown(const mca_base_component_t *c)
 {
-    char prefix[96], name[64], text[400];
+    char prefix[96], name[64];
     const int n = snprintf(prefix, sizeof(prefix), "OMPI_MCA_%s_%s_", c->mca_type_name,
                            c->mca_component_name);
 
@@ -195,12 +173,10 @@ static void say_unknown(const mca_base_component_t *c)
         snprintf(name, sizeof(name), "%.*s", (int)strcspn(*e + n, "="), *e + n);
         if (mca_base_var_find(NULL, c->mca_type_name, c->mca_component_name, name) >= 0)
             continue;
-        snprintf(text, sizeof(text),
-                 "%s_%s has no parameter \"%s\": it is ignored. ompi_info --param %s %s --level 9 "
-                 "lists those that there are",
-                 c->mca_type_name, c->mca_component_name, name, c->mca_type_name,
-                 c->mca_component_name);
-        onic_say_once("%s", text);
+        onic_say_once("%s_%s has no parameter \"%s\": it is ignored. ompi_info --param %s %s "
+                      "--level 9 lists those that there are",
+                      c->mca_type_name, c->mca_component_name, name, c->mca_type_name,
+                      c->mca_component_name);
     }
 }
 
@@ -210,16 +186,16 @@ int onic_check_given(const mca_base_component_t *c, const char *help_file)
 
     say_unknown(c);
     for (unsigned i = 0; i < n_wrong; i++) {
-        const number_t *n = &wrong[i].number;
+        const onic_param_t *p = wrong[i].param;
 
-        if (n->component != c)
+        if (wrong[i].component != c)
             continue;
-        if (n->is_switch)
-            onic_help(help_file, "bad-switch", n->name, wrong[i].text);
+        if (p->flag != NULL)
+            onic_help(help_file, "bad-switch", p->name, wrong[i].text);
         else
-            onic_help(help_file, "bad-number", n->name, wrong[i].text, n->min, n->max);
+            onic_help(help_file, "bad-number", p->name, wrong[i].text, p->min, p->max);
         /* MPI may be initialized again, and is told anew then. */
-        wrong[i].number.component = NULL;
+        wrong[i].component = NULL;
         rc = OMPI_ERR_BAD_PARAM;
     }
     return rc;
@@ -231,7 +207,7 @@ static void register_text(const mca_base_component_t *c, const onic_param_t *p)
 
     /* Where MPI is initialized again Open MPI has put NULL there. */
     *p->text = initial;
-    register_var(c, p->name, p->help, MCA_BASE_VAR_TYPE_STRING, p->text);
+    register_var(c, p->name, p->help, MCA_BASE_VAR_TYPE_STRING, NULL, p->text);
     /* It does so where the value is empty, too, which is the default then, as of numbers. It frees
      * what is there. */
     if (initial != NULL && *p->text == NULL)
@@ -242,8 +218,6 @@ void onic_param_register(const mca_base_component_t *c, const onic_param_t *p)
 {
     if (p->text != NULL)
         register_text(c, p);
-    else if (p->flag != NULL)
-        register_switch(c, p);
     else
         register_number(c, p);
 }
@@ -280,7 +254,8 @@ bool onic_param_check(const onic_param_t *p, const char *help_file)
     return true;
 }
 
-/** All that were registered; the same again where a component is opened again. */
+/** All that were registered; the same again where a component is opened again. Open MPI forgets
+ * them before it closes the component, which prints them then. */
 static struct registered {
     const mca_base_component_t *component;
     char name[32];
@@ -326,23 +301,20 @@ void onic_say_idle(const char *parameter, const char *value, const unsigned long
                    int n, int forced)
 {
     unsigned long long all = 0;
-    char text[200];
 
     for (int i = 0; i < n; i++)
         all += counts[i];
-    if (all == 0 || counts[forced] > 0)
-        return;
-    snprintf(text, sizeof(text),
-             "%s is %s, which could do none of the %llu transfers of a process: others did them",
-             parameter, value, all);
-    onic_say_once("%s", text);
+    if (all > 0 && counts[forced] == 0)
+        onic_say_once("%s is %s, which could do none of the %llu transfers of a process: others "
+                      "did them",
+                      parameter, value, all);
 }
 
-int onic_register_counter(const mca_base_component_t *c, const char *name, const char *help,
-                          int class, unsigned long long *counter)
+void onic_register_counter(const mca_base_component_t *c, const char *name, const char *help,
+                           int class, unsigned long long *counter)
 {
     note_counter(c, name, counter);
-    return mca_base_component_pvar_register(
+    (void)mca_base_component_pvar_register(
         c, name, help, OPAL_INFO_LVL_4, class, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,
         MPI_T_BIND_NO_OBJECT, MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, NULL,
         NULL, NULL, counter);

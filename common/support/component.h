@@ -28,8 +28,8 @@ ONIC_EXPORT bool onic_param_check(const onic_param_t *p, const char *help_file);
 ONIC_EXPORT int onic_check_given(const mca_base_component_t *c, const char *help_file);
 
 /** A performance variable that is read from `*counter`; `class` is one of MCA_BASE_PVAR_CLASS_*. */
-ONIC_EXPORT int onic_register_counter(const mca_base_component_t *c, const char *name,
-                                      const char *help, int class, unsigned long long *counter);
+ONIC_EXPORT void onic_register_counter(const mca_base_component_t *c, const char *name,
+                                       const char *help, int class, unsigned long long *counter);
 
 /** Some of them. */
 typedef struct onic_counter {
