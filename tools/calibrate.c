@@ -8,7 +8,7 @@
  * method and the protocol that parameters force.
  *
  *   ompi-nic-calibrate-run pairs
- *     prints a line for each distance that this machine has: near, package or far, and the numbers
+ *     prints a line for each distance that this machine has: near or far, and the numbers
  *     of two processors so far from each other;
  *   ompi-nic-calibrate-run built-in VENDOR FAMILY MODEL
  *     prints for which kind numbers are built in that hold for such a processor, and what they rest
@@ -341,7 +341,7 @@ static int run(int argc, char **argv)
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
-static const char *const distances[ONIC_DISTANCES] = {"near", "package", "far"};
+static const char *const distances[ONIC_DISTANCES] = {"near", "far"};
 #define WAY_NAME(name) #name,
 static const char *const way_names[ONIC_N_WAYS] = {ONIC_WAYS(WAY_NAME)};
 
@@ -389,15 +389,16 @@ static bool share(hwloc_topology_t topology, hwloc_obj_t a, hwloc_obj_t b, hwloc
     return over != NULL && over == hwloc_get_ancestor_obj_by_type(topology, type, b);
 }
 
-/** How far apart: 0 near, 1 package, 2 far. */
-static int distance(hwloc_topology_t topology, hwloc_obj_t a, hwloc_obj_t b)
+/** As onic_distance has it. */
+static onic_kind_t distance(hwloc_topology_t topology, hwloc_obj_t a, hwloc_obj_t b)
 {
-    const int packages = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE);
-    const bool package = packages <= 1 || share(topology, a, b, HWLOC_OBJ_PACKAGE);
-    const bool cache = share(topology, a, b, HWLOC_OBJ_L3CACHE) ||
-                       (package && hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_L3CACHE) <= 0);
+    const hwloc_obj_type_t cache = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_L3CACHE) > 0
+                                       ? HWLOC_OBJ_L3CACHE
+                                       : HWLOC_OBJ_PACKAGE;
 
-    return cache ? 0 : package ? 1 : 2;
+    return hwloc_get_nbobjs_by_type(topology, cache) <= 1 || share(topology, a, b, cache)
+               ? ONIC_NEAR
+               : ONIC_FAR;
 }
 
 /** The first processor with another one at each distance; with one of its own core only where no
@@ -406,7 +407,7 @@ static void pairs(hwloc_topology_t topology)
 {
     const int n = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
     const hwloc_obj_t first = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PU, 0);
-    hwloc_obj_t found[3] = {NULL, NULL, NULL};
+    hwloc_obj_t found[ONIC_DISTANCES] = {NULL};
     bool any = false;
 
     for (int same_core = 0; same_core < 2 && !any; same_core++)
@@ -419,7 +420,7 @@ static void pairs(hwloc_topology_t topology)
             *place = other;
             any = true;
         }
-    for (int d = 0; d < 3; d++)
+    for (int d = 0; d < ONIC_DISTANCES; d++)
         if (found[d] != NULL)
             printf("%s %u %u\n", distances[d], first->os_index, found[d]->os_index);
 }

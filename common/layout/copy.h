@@ -125,7 +125,7 @@ static inline void onic_copy_out(void *to, const void *from, size_t bytes)
 
 /** The same for a long destination that another processor is to read next: by streaming stores, if
  *  the processor has them. They are complete before any later store. A plain store takes its line
- *  from the reader's cache, which is 5 to 8 times as slow between processors that share neither a
- *  cache nor a package. Between nearer processors streaming stores are faster, too, but whole
+ *  from the reader's cache, which is 5 to 8 times as slow between processors that share no
+ *  cache. Between nearer processors streaming stores are faster, too, but whole
  *  transfers are slower, since the data is then read from memory. */
 ONIC_EXPORT void onic_copy_streaming(void *to, const void *from, size_t bytes);

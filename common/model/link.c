@@ -116,11 +116,6 @@ double onic_link_packed(const onic_link_t *link, double bytes)
     return link->message + bytes * link->byte;
 }
 
-static double greater(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 double onic_link_requests(const onic_link_t *link, bool read, double requests, double entries,
                           double bytes)
 {
@@ -128,19 +123,17 @@ double onic_link_requests(const onic_link_t *link, bool read, double requests, d
     const double first = link->request + link->doorbell;
     const double others = (requests - 1) * link->request + (entries - requests) * link->entry +
                           (ceil(requests / link->batch) - 1) * link->doorbell;
-    const double waiting = greater(requests / places - 1, 0) * round;
+    const double waiting = fmax(requests / places - 1, 0) * round;
 
-    return first + greater(bytes / link->bnet, greater(others, waiting)) + round;
+    return first + fmax(bytes / link->bnet, fmax(others, waiting)) + round;
 }
 
 /** The distance from block to block of a layout; for a list the mean. */
 static uint64_t distance(const onic_layout_t *l)
 {
-    const int64_t stride = l->nlevels > 0 ? l->level[0].stride : 0;
-
     if (l->nruns > 0)
         return (uint64_t)(l->ub - l->lb) / onic_layout_blocks(l);
-    return stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
+    return onic_magnitude(l->level[0].stride);
 }
 
 /** The cost of a block at this distance from the next. Between the known distances it is
@@ -153,7 +146,7 @@ static double block_cost(double apart, const onic_link_t *link)
         return link->page;
     if (apart >= line)
         return link->line + (link->page - link->line) * (apart - line) / (page - line);
-    return greater(link->block, link->line * apart / line);
+    return fmax(link->block, link->line * apart / line);
 }
 
 double onic_link_gather(const onic_link_t *link, const onic_layout_t *l)
@@ -171,7 +164,7 @@ double onic_link_gather(const onic_link_t *link, const onic_layout_t *l)
 static const char *const names[] = {ONIC_LINK_NUMBERS(NAME)};
 #define WAY(name) #name,
 static const char *const ways[] = {ONIC_WAYS(WAY)};
-static const char *const kinds[] = {"node", "net", "adapter", "near", "package", "far"};
+static const char *const kinds[] = {"node", "net", "adapter", "near", "far"};
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyz_"
 /** Longest line, without a comment. */

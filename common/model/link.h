@@ -152,7 +152,7 @@ ONIC_EXPORT double onic_link_gather(const onic_link_t *link, const onic_layout_t
 
 /** Replaces the numbers that the lines of a text give. Kinds of peer are node, net and adapter,
  *  with numbers as in "net: message=9000,byte=0.25"; without a kind, node; names are those of the
- *  struct. Distances are near, package and far, with costs as in "near:
+ *  struct. Distances are near and far, with costs as in "near:
  *  pack_put=700/0.1/0.1/1/2/9/90:300/0.05/0.1/1/2/9/90": the members of onic_cost_t, for a single
  * transfer, and for one of many. Blanks around items, empty lines and comments after # are ignored;
  *  a kind may occur more than once. Returns 0; or, nothing replaced, the line, from 1 on, that is

@@ -113,7 +113,6 @@ void nicstride_plan_table(FILE *to, const nicstride_method_row_t *const *rows,
     const nicstride_case_t like = {.rows = rows, .forced = forced};
     static const char *const names[ONIC_DISTANCES][3] = {
         {"near", "near, alone", "near, away"},
-        {"package", "package, alone", "package, away"},
         {"far", "far, alone", "far, away"},
     };
     const uint32_t message = NICSTRIDE_REACH(NICSTRIDE_METHOD_PACK);

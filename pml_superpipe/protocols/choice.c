@@ -105,7 +105,7 @@ static void write_lines(FILE *to, superpipe_case_t c, const char *name, superpip
 void superpipe_plan_table(FILE *to, const superpipe_table_t *table, superpipe_protocol_t forced,
                           uint64_t eager)
 {
-    static const char *const names[ONIC_KINDS] = {"near", "package", "far", "network", "adapter"};
+    static const char *const names[ONIC_KINDS] = {"near", "far", "network", "adapter"};
 
     for (int kind = 0; kind < ONIC_KINDS; kind++) {
         superpipe_case_t c = superpipe_case(table, (onic_kind_t)kind);

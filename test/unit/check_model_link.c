@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The numbers that choices are made from: as text; those that are built in; of blocks far
- *  and near; and kinds of peer. */
+ *  and near. */
 #include "common/model/link.h"
 
 #include <errno.h>
@@ -73,10 +73,22 @@ START_TEST(bad_texts)
                {"near: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1:7/8/9/1/1/1/1", 1},
                {"near: siev=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
                {"near: sieves=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+               {"near: sieve=1/2/3/1/1/1:4/5/6/1/1/1/1", 1},
+               {"near: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1", 1},
+               {"near: sieve=1/2/3/1:1/1/1/4/5/6/1/1/1/1", 1},
+               {"near: sieve=1:2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+               {"near: sieve=1/2/3/1/1/1/1/4/5/6/1/1/1/1", 1},
+               {"near: sieve=1/2/3/1/1/1/1:4/5,6/1/1/1/1", 1},
+               {"near: sieve=/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+               {"near: sieve=1/-2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+               {"near: sieve=1/2/inf/1/1/1/1:4/5/6/1/1/1/1", 1},
+               {"near: sieve=1/2/3/1/1/1/1:4/nan/6/1/1/1/1", 1},
+               {"near: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/x", 1},
+               {"near: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1 2/1", 1},
                {"near: gap=1", 1},
                {"near: gap=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
                {"near sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
-               {"packages: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+               {"nears: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
                {"net: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
                {"near: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1\nfar: "
                 "copy=1/2/3/1/1/1/1:4/5/6/1/1/1/1,pipeline=1",
@@ -89,36 +101,6 @@ START_TEST(bad_texts)
         ck_assert_msg(line == bad[i].line, "line %d of %s", line, bad[i].text);
         ck_assert(memcmp(&links, &d, sizeof(d)) == 0);
     }
-}
-END_TEST
-
-/* A way has fourteen numbers, with a mark of its own before each. */
-START_TEST(bad_ways)
-{
-    static const char *const wrong[] = {"", "-1", "inf", "nan", "1e999", "x", "1 2"};
-    enum { NUMBERS = 14 };
-    const onic_links_t d = onic_links_default("other");
-    onic_links_t links = d;
-
-    for (int at = 0; at < NUMBERS; at++)
-        for (size_t w = 0; w < sizeof(wrong) / sizeof(wrong[0]) + 5; w++) {
-            /* Such a number there; or such a mark; or nothing from there on. */
-            const char *number = w < 7 ? wrong[w] : "3";
-            const char mark = "/:, ;"[w >= 7 ? w - 7 : 0];
-            char text[256] = "near: sieve";
-
-            for (int i = 0; i < NUMBERS; i++) {
-                const char right = i == 0 ? '=' : i == NUMBERS / 2 ? ':' : '/';
-                const size_t len = strlen(text);
-
-                if (i == at && w >= 7 && mark == right)
-                    break;
-                snprintf(text + len, sizeof(text) - len, "%c%s", i == at && w >= 7 ? mark : right,
-                         i == at ? number : "3");
-            }
-            ck_assert_msg(onic_links_read(&links, text) == 1, "%s", text);
-            ck_assert(memcmp(&links, &d, sizeof(d)) == 0);
-        }
 }
 END_TEST
 
@@ -166,18 +148,17 @@ START_TEST(good_costs)
     ck_assert(memcmp(&links, &d, sizeof(d)) == 0);
     ck_assert_int_eq(
         onic_links_read(
-            &links,
-            " package : cma_get = 1 / 2 / 4 / 3 / 6 / 9 / 12 : 4 / 5 / 10 / 6 / 12 / 18 / 24 , "
-            "stream=7/8/16/9/18/27/36:10/11/22/12/24/36/48 # 13\r\n"
-            "far:copy=0/0/0/0/0/0/0:0/0/0/0/0/0/0\n"
-            "gap=5\n"
-            "far: cma_put=1e1/2e0/3e-1/1/1/1/1:4/5/6/1/1/1/1\n"
-            "far:cma_put=7/8/16/9/18/27/36:10/11/22/12/24/36/48"),
+            &links, " far : cma_get = 1 / 2 / 4 / 3 / 6 / 9 / 12 : 4 / 5 / 10 / 6 / 12 / 18 / 24 , "
+                    "stream=7/8/16/9/18/27/36:10/11/22/12/24/36/48 # 13\r\n"
+                    "far:copy=0/0/0/0/0/0/0:0/0/0/0/0/0/0\n"
+                    "gap=5\n"
+                    "far: cma_put=1e1/2e0/3e-1/1/1/1/1:4/5/6/1/1/1/1\n"
+                    "far:cma_put=7/8/16/9/18/27/36:10/11/22/12/24/36/48"),
         0);
-    ck_assert(is_cost(&links.costs[ONIC_PACKAGE].of[ONIC_WAY_cma_get][0], 1, 2, 3));
-    ck_assert(is_cost(&links.costs[ONIC_PACKAGE].of[ONIC_WAY_cma_get][1], 4, 5, 6));
-    ck_assert(is_cost(&links.costs[ONIC_PACKAGE].of[ONIC_WAY_stream][0], 7, 8, 9));
-    ck_assert(is_cost(&links.costs[ONIC_PACKAGE].of[ONIC_WAY_stream][1], 10, 11, 12));
+    ck_assert(is_cost(&links.costs[ONIC_FAR].of[ONIC_WAY_cma_get][0], 1, 2, 3));
+    ck_assert(is_cost(&links.costs[ONIC_FAR].of[ONIC_WAY_cma_get][1], 4, 5, 6));
+    ck_assert(is_cost(&links.costs[ONIC_FAR].of[ONIC_WAY_stream][0], 7, 8, 9));
+    ck_assert(is_cost(&links.costs[ONIC_FAR].of[ONIC_WAY_stream][1], 10, 11, 12));
     ck_assert(is_cost(&links.costs[ONIC_FAR].of[ONIC_WAY_copy][0], 0, 0, 0));
     ck_assert(is_cost(&links.costs[ONIC_FAR].of[ONIC_WAY_cma_put][0], 7, 8, 9));
     ck_assert(links.node.gap == 5);
@@ -486,31 +467,11 @@ START_TEST(distances)
 }
 END_TEST
 
-/* ---- kinds of peer --------------------------------------------------------------------------- */
-
-/* Where there is one of something all share it; what is not known to be shared is not. */
-START_TEST(kinds)
-{
-    for (int caches = 1; caches <= 8; caches++)
-        for (int packages = 1; packages <= 4; packages++)
-            for (int shares = 0; shares < 4; shares++) {
-                const bool cache = (shares & 1) != 0, package = (shares & 2) != 0;
-                onic_kind_t kind = ONIC_FAR;
-
-                if (package || packages == 1)
-                    kind = ONIC_PACKAGE;
-                if (cache || caches == 1)
-                    kind = ONIC_NEAR;
-                ck_assert_int_eq(onic_distance_by(caches, packages, cache, package), kind);
-            }
-}
-END_TEST
-
 int main(void)
 {
-    return UNIT_RUN("model_link", UNIT_ONCE(bad_texts), UNIT_ONCE(bad_ways), UNIT_ONCE(good_texts),
+    return UNIT_RUN("model_link", UNIT_ONCE(bad_texts), UNIT_ONCE(good_texts),
                     UNIT_ONCE(good_costs), UNIT_ONCE(long_lines), UNIT_ONCE(short_room),
                     UNIT_ONCE(saved), UNIT_LOOP(built_in, 0, N_PROCESSORS),
                     UNIT_ONCE(unknown_processors), UNIT_ONCE(bases), UNIT_ONCE(processor_names),
-                    UNIT_ONCE(sums), UNIT_ONCE(costs), UNIT_ONCE(distances), UNIT_ONCE(kinds));
+                    UNIT_ONCE(sums), UNIT_ONCE(costs), UNIT_ONCE(distances));
 }

@@ -41,7 +41,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static size_t l2 = L2_DEFAULT;
 static onic_locality_t place = {.package = -1, .numa = -1, .cache = -1};
 static onic_processor_t processor;
-static int caches = 1, packages = 1;
+static int caches = 1;
+static bool cache_known;
 
 /** Index of the object of this type that holds all of `set`, or -1 where none does. */
 static int32_t holder(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_const_cpuset_t set)
@@ -83,13 +84,6 @@ static void find_place(hwloc_topology_t topology)
     hwloc_bitmap_free(set);
 }
 
-static int count(hwloc_topology_t topology, hwloc_obj_type_t type)
-{
-    const int n = hwloc_get_nbobjs_by_type(topology, type);
-
-    return n > 0 ? n : 1;
-}
-
 static int number(hwloc_obj_t obj, const char *name)
 {
     const char *text = hwloc_obj_get_info_by_name(obj, name);
@@ -97,16 +91,15 @@ static int number(hwloc_obj_t obj, const char *name)
     return text != NULL ? atoi(text) : 0;
 }
 
-/** Caches that no level tells of are as many as packages. */
+/** A cache that no level tells of counts as shared in each package. */
 static void find_processor(hwloc_topology_t topology)
 {
     hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
     const char *vendor = package != NULL ? hwloc_obj_get_info_by_name(package, "CPUVendor") : NULL;
 
-    packages = count(topology, HWLOC_OBJ_PACKAGE);
-    caches = count(topology, HWLOC_OBJ_L3CACHE);
-    if (caches < packages)
-        caches = packages;
+    cache_known = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_L3CACHE) > 0;
+    caches =
+        hwloc_get_nbobjs_by_type(topology, cache_known ? HWLOC_OBJ_L3CACHE : HWLOC_OBJ_PACKAGE);
     if (vendor == NULL)
         return;
     snprintf(processor.vendor, sizeof(processor.vendor), "%s", vendor);
@@ -146,10 +139,11 @@ onic_kind_t onic_distance(uint64_t name)
 {
     const opal_process_name_t process = {(opal_jobid_t)(name >> 32), (opal_vpid_t)name};
     ompi_proc_t *proc = (ompi_proc_t *)ompi_proc_lookup(process);
-    const bool known = proc != NULL && !ompi_proc_is_sentinel(proc);
+    const unsigned shared =
+        proc != NULL && !ompi_proc_is_sentinel(proc) ? proc->super.proc_flags : 0;
 
     pthread_once(&once, look);
-    return onic_distance_by(caches, packages,
-                            known && OPAL_PROC_ON_LOCAL_L3CACHE(proc->super.proc_flags),
-                            known && ON_PACKAGE(proc->super.proc_flags));
+    return caches <= 1 || (cache_known ? OPAL_PROC_ON_LOCAL_L3CACHE(shared) : ON_PACKAGE(shared))
+               ? ONIC_NEAR
+               : ONIC_FAR;
 }
