@@ -82,8 +82,3 @@ void onic_device_init(void)
         __atomic_store_n(&onic_device_fn, find(), __ATOMIC_RELEASE);
     pthread_mutex_unlock(&mutex);
 }
-
-void onic_device_set_fn(onic_device_fn_t fn)
-{
-    __atomic_store_n(&onic_device_fn, fn, __ATOMIC_RELEASE);
-}

@@ -15,14 +15,12 @@
  *  MPI. */
 typedef bool (*onic_device_fn_t)(const void *p);
 
-/** The function that can tell; NULL where nothing can. Written only by the functions below. */
+/** The function that can tell; NULL where nothing can. Written by onic_device_init, and by tests
+ * while no other thread is in MPI. */
 ONIC_EXPORT extern onic_device_fn_t onic_device_fn;
 
 /** Finds what can tell, once Open MPI has found its devices. MPI threads. */
 ONIC_EXPORT void onic_device_init(void);
-
-/** For tests: from now on `fn` tells, NULL for none. Not while another thread is in MPI. */
-ONIC_EXPORT void onic_device_set_fn(onic_device_fn_t fn);
 
 /** True if memory of devices can be told at all. After onic_device_init; any thread. */
 static inline bool onic_devices_told(void)

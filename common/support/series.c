@@ -19,7 +19,9 @@
 
 /* ---- has anybody asked? ---------------------------------------------------------------------- */
 
-bool onic_named(const mca_base_component_t *c)
+/** True if the framework's parameter (osc, pml or coll) names the component. A component that
+ *  nobody has asked for prints nothing. Also in another series. */
+static bool is_named(const mca_base_component_t *c)
 {
     const char *const *list = NULL;
     const int i = mca_base_var_find("ompi", c->mca_type_name, NULL, NULL);
@@ -94,7 +96,7 @@ bool onic_series_matches(const mca_base_component_t *c)
 
     if (version_matches(why, sizeof(why)) && sizes_match(why, sizeof(why)))
         return true;
-    if (onic_named(c) || has_priority(c))
+    if (is_named(c) || has_priority(c))
         onic_say_once("%s_%s was built %s: build and install it again with this one",
                       c->mca_type_name, c->mca_component_name, why);
     return false;

@@ -13,10 +13,6 @@
 #include "common/ompi_compat.h"
 #include "opal/mca/mca.h"
 
-/** True if the framework's parameter (osc, pml or coll) names the component. A component that
- *  nobody has asked for prints nothing. Also in another series. */
-ONIC_EXPORT bool onic_named(const mca_base_component_t *c);
-
 /** False where the running series is another one or the running library has another size for a
  *  structure that a component reads: by how Open MPI was configured, or where a shim stands in for
  *  a header that it does not install (common/shim). After a text, if the component was named or its

@@ -278,9 +278,9 @@ int main(int argc, char **argv)
              "managed memory can be reached by all");
     opal_cuda_support = false; /* or MPI_T would not start */
 #endif
-    onic_device_set_fn(hook);
+    __atomic_store_n(&onic_device_fn, hook, __ATOMIC_RELEASE);
     test_kinds();
-    onic_device_set_fn(NULL);
+    __atomic_store_n(&onic_device_fn, NULL, __ATOMIC_RELEASE);
     test_untold();
     return tl_finish();
 }

@@ -125,7 +125,7 @@ int main(int argc, char **argv)
         tl_skip("this layer does not ask whose memory it is");
     for (int i = 0; i < LONGS; i++)
         memory.device[i] = 1000 + i;
-    onic_device_set_fn(hook);
+    __atomic_store_n(&onic_device_fn, hook, __ATOMIC_RELEASE);
     for (int i = 0; i < 3; i++) {
         refuse(memory.device, lengths[i], MPI_LONG);
         refuse_matched(lengths[i]);
@@ -133,6 +133,6 @@ int main(int argc, char **argv)
     refuse_types();
     take_empty();
     check_untouched();
-    onic_device_set_fn(NULL);
+    __atomic_store_n(&onic_device_fn, NULL, __ATOMIC_RELEASE);
     return tl_finish();
 }
