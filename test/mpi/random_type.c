@@ -225,35 +225,25 @@ static void place_blocks(const maker_t *m, blocks_t *b)
             swap_blocks(b, i, number(m, 0, i));
 }
 
-static MPI_Datatype make_hindexed(const maker_t *m, MPI_Datatype child)
+/* Blocks whose displacements count in bytes, or in elements of the child. */
+static MPI_Datatype make_list(const maker_t *m, MPI_Datatype child, bool in_bytes)
 {
-    bool same = tl_one_in(m->r, 2);
-    blocks_t b = choose_blocks(m, same, child);
-    MPI_Datatype type;
-
-    place_blocks(m, &b);
-    if (same)
-        MPI_Type_create_hindexed_block(b.n, b.len[0], b.disp, child, &type);
-    else
-        MPI_Type_create_hindexed(b.n, b.len, b.disp, child, &type);
-    return type;
-}
-
-/* The same in elements of the child instead of bytes. */
-static MPI_Datatype make_indexed(const maker_t *m, MPI_Datatype child)
-{
-    const maker_t elements = {m->r, m->basic, 1, m->overlap};
+    const maker_t counting = {m->r, m->basic, in_bytes ? m->unit : 1, m->overlap};
     bool same = tl_one_in(m->r, 2);
     blocks_t b = choose_blocks(m, same, child);
     int index[MAX_PARTS];
     MPI_Datatype type;
 
-    for (int i = 0; i < b.n; i++)
+    for (int i = 0; i < b.n && !in_bytes; i++)
         b.shape[i] = (shape_t){0, 1, 1};
-    place_blocks(&elements, &b);
+    place_blocks(&counting, &b);
     for (int i = 0; i < b.n; i++)
         index[i] = (int)b.disp[i];
-    if (same)
+    if (in_bytes && same)
+        MPI_Type_create_hindexed_block(b.n, b.len[0], b.disp, child, &type);
+    else if (in_bytes)
+        MPI_Type_create_hindexed(b.n, b.len, b.disp, child, &type);
+    else if (same)
         MPI_Type_create_indexed_block(b.n, b.len[0], index, child, &type);
     else
         MPI_Type_indexed(b.n, b.len, index, child, &type);
@@ -372,9 +362,9 @@ static MPI_Datatype construct(const maker_t *m, MPI_Datatype child, int depth)
     case 3:
         return make_hvector(m, child);
     case 4:
-        return make_indexed(m, child);
+        return make_list(m, child, false);
     case 5:
-        return make_hindexed(m, child);
+        return make_list(m, child, true);
     case 6:
         return make_subarray(m, child);
     case 7:
