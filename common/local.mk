@@ -103,7 +103,6 @@ libompi_nic_common_la_SOURCES = \
 	common/support/help.c \
 	common/support/component.c \
 	common/support/series.c \
-	common/transport/account.c \
 	common/transport/addresses.c \
 	common/transport/open.c \
 	common/transport/peers.c \

@@ -26,8 +26,8 @@ typedef struct onic_table onic_table_t;
 
 /** How the server thread sleeps, or will sleep next. */
 enum {
-    ONIC_SERVER_LOOKS,  /**< by a timer, or not at all */
-    ONIC_SERVER_ASLEEP, /**< without a timer: a thread that leaves work must wake it */
+    ONIC_SERVER_LOOKS,  /**< for a time, or not at all */
+    ONIC_SERVER_ASLEEP, /**< until a thread that leaves work wakes it */
     ONIC_SERVER_PARKED  /**< in charge: an MPI thread that comes back must wake it, too */
 };
 
@@ -40,7 +40,8 @@ typedef struct onic_server {
     atomic_bool stop;
     atomic_int want;
     atomic_int sleep;
-    unsigned naps;                      /**< sleeps while it stood in for the MPI threads, ever */
+    unsigned naps; /**< sleeps while it stood in for the MPI threads, ever */
+    bool left;     /**< when it was armed something was left that no event will announce */
     struct pollfd fds[ONIC_SERVER_FDS]; /**< the pipe, and the descriptors of rows */
     nfds_t nfds;
     atomic_uint idle_usec;
@@ -52,7 +53,6 @@ typedef struct onic_server {
 
 typedef struct onic_transport {
     int refs;
-    size_t header_max;
     bool closing;
     bool published;          /**< this process's address has been published */
     bool puts;               /**< the rows were started for puts, too */
@@ -63,15 +63,13 @@ typedef struct onic_transport {
     atomic_uint losses; /**< connections lost so far, in this transport and before; set with the
                            lock held, read without it */
     atomic_bool job_is_broken;   /**< a process of this job and machine has died */
-    LIST_HEAD(, onic_peer) near; /**< peers whose death can be seen */
-    onic_peer_t *look_next;      /**< the peer to look at next; NULL: the first */
+    TAILQ_HEAD(, onic_peer) near; /**< peers whose death can be seen; the first is looked at next */
     uint32_t job;                /**< of this process */
     onic_table_t *tables;
     onic_transport_fns_t fns[ONIC_AM_COUNT];
     _Atomic(onic_work_fn_t) work[ONIC_PLACES][ONIC_AM_COUNT]; /**< of `fns`; no lock to read */
     atomic_uint asked[ONIC_PLACES];    /**< a bit for each component whose function is to be run */
     bool locked_left;                  /**< one of ONIC_LOCKED has left something undone */
-    int (*polls[ONIC_ROWS + 1])(void); /**< poll functions of the rows; NULL ends them */
     unsigned drain; /**< calls of progress left in which messages of lost processes may still come
                      */
     onic_server_t server;
@@ -85,8 +83,6 @@ extern onic_transport_t onic_transport;
 /* rows.c */
 /** All rows, in the order in which they are preferred for messages; NULL ends them. */
 extern const onic_row_t *const onic_rows[ONIC_ROWS + 1];
-/** The row that moves data. */
-const onic_row_t *onic_data_row(void);
 
 /* state.c */
 /** From now on no other thread is inside UCX while a thread forks. False where that cannot be had.

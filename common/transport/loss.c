@@ -117,9 +117,7 @@ static void note_death(onic_peer_t *peer)
             atomic_store(&onic_transport.job_is_broken, true);
         onic_transport_count_loss();
         onic_peer_gone(peer);
-        if (onic_transport.look_next == peer)
-            onic_transport.look_next = LIST_NEXT(peer, near);
-        LIST_REMOVE(peer, near);
+        TAILQ_REMOVE(&onic_transport.near, peer, near);
     }
     onic_transport_unlock();
 }
@@ -140,9 +138,11 @@ void onic_transport_look_for_dead(void)
 {
     if (!onic_transport_trylock())
         return;
-    onic_peer_t *peer = onic_transport.look_next != NULL ? onic_transport.look_next
-                                                         : LIST_FIRST(&onic_transport.near);
-    onic_transport.look_next = peer != NULL ? LIST_NEXT(peer, near) : NULL;
+    onic_peer_t *peer = TAILQ_FIRST(&onic_transport.near);
+    if (peer != NULL) {
+        TAILQ_REMOVE(&onic_transport.near, peer, near);
+        TAILQ_INSERT_TAIL(&onic_transport.near, peer, near);
+    }
     onic_transport_unlock();
     if (peer != NULL)
         (void)onic_peer_look(peer);

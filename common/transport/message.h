@@ -18,9 +18,6 @@
 /** Most bytes of an active message's header, for any peer. */
 ONIC_EXPORT size_t onic_transport_header_max(void);
 
-/** Connects the peer for messages, unless it is connected. */
-ONIC_EXPORT void onic_peer_connect(onic_peer_t *peer);
-
 /** Most bytes of header + payload of one active message, so that it travels as one fragment, in
  *  order. Never becomes less. On a node always at least ONIC_MESSAGE_LEAST, and more where so many
  *  are `wanted` and there is memory for it. Makes the connection if there is none. */
@@ -40,6 +37,27 @@ ONIC_EXPORT bool onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const voi
 ONIC_EXPORT int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header,
                                size_t header_len, const onic_payload_t *payload, unsigned flags,
                                onic_send_cb_t cb, void *arg);
+
+/* ---- credit (credit.h) --------------------------------------------------------------------- */
+
+/** The credit of a peer and this process, which stays as long as the peer does. */
+ONIC_EXPORT onic_account_t *onic_peer_account(onic_peer_t *peer);
+
+/** Tells the peer its new limit. */
+ONIC_EXPORT void onic_account_tell(onic_peer_t *peer);
+
+/** A message of that cost has come from the peer. */
+static inline void onic_account_arrived(onic_account_t *a, uint64_t bytes)
+{
+    a->sender.arrived += bytes;
+}
+
+/** That message is not kept any more. */
+static inline void onic_account_freed(onic_peer_t *peer, onic_account_t *a, uint64_t bytes)
+{
+    if (onic_credit_freed(&a->sender, bytes))
+        onic_account_tell(peer);
+}
 
 /* ---- receiving ----------------------------------------------------------------------------- */
 

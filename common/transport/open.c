@@ -11,6 +11,7 @@
 #include "common/support/help.h"
 #include "common/transport/row/requirements.h"
 #include "common/transport/ucx/adapters.h"
+#include "common/transport/ucx/ucx.h"
 #include "common/transport/internal.h"
 #include "common/transport/shm/neighbour.h"
 
@@ -35,7 +36,7 @@ static onic_transport_config_t required;
 
 size_t onic_transport_header_max(void)
 {
-    return onic_transport.header_max;
+    return onic_ucx_header_max();
 }
 
 /** Flushes of peers that are under way. */
@@ -51,12 +52,9 @@ static void flushed(void *arg, int status)
  *  errors of their flushes. */
 static void begin_flush(onic_peer_t *peer)
 {
-    for (const onic_row_t *const *row = onic_rows; *row != NULL; row++) {
-        onic_request_t *r = (*row)->flush != NULL && peer->failed == OMPI_SUCCESS
-                                ? onic_request_get(*row, peer, flushed, NULL, 0)
-                                : NULL;
-        flushing += r != NULL && onic_request_begun(r, (*row)->flush(r)) == 0;
-    }
+    onic_request_t *r =
+        peer->failed == OMPI_SUCCESS ? onic_request_get(peer, flushed, NULL, 0) : NULL;
+    flushing += r != NULL && onic_request_begun(r, onic_ucx_flush(r)) == 0;
 }
 
 static bool is_flushing(void)
@@ -124,37 +122,28 @@ static void left(bool must_run)
     onic_server_look_after();
 }
 
-/** The rows up to `last`, in reverse. */
-static void stop_rows(const onic_row_t *const *last)
+/** The first `n` rows, in reverse. */
+static void stop_rows(unsigned n)
 {
-    for (const onic_row_t *const *row = last; row > onic_rows; row--)
-        row[-1]->stop();
+    while (n-- > 0)
+        onic_rows[n]->stop();
 }
 
 static int start_rows(const onic_transport_config_t *config)
 {
-    const onic_row_t *const *row = onic_rows;
-    int rc = OMPI_SUCCESS;
     onic_row_calls = (onic_row_calls_t){.arrived = onic_am_arrived,
                                         .lost = onic_peer_on_lost,
                                         .broken = onic_peer_on_broken,
                                         .left = left};
     onic_requests_start();
-    memset(onic_transport.polls, 0, sizeof(onic_transport.polls));
-    for (unsigned n = 0; *row != NULL && (rc = (*row)->start(config)) == OMPI_SUCCESS; row++)
-        if ((*row)->poll != NULL)
-            onic_transport.polls[n++] = (*row)->poll;
-    if (rc != OMPI_SUCCESS)
-        stop_rows(row);
-    return rc;
-}
-
-static const onic_row_t *const *last_row(void)
-{
-    const onic_row_t *const *row = onic_rows;
-    while (*row != NULL)
-        row++;
-    return row;
+    for (unsigned n = 0; n < ONIC_ROWS; n++) {
+        const int rc = onic_rows[n]->start(config);
+        if (rc != OMPI_SUCCESS) {
+            stop_rows(n);
+            return rc;
+        }
+    }
+    return OMPI_SUCCESS;
 }
 
 /** Everything but the server thread; the lock is held. */
@@ -176,11 +165,10 @@ static int start_transport(const onic_transport_config_t *asked)
     onic_transport.published = false;
     onic_transport.window = onic_credit_window(config.memory, (uint64_t)ompi_proc_world_size());
     onic_transport.puts = config.puts;
-    onic_transport.header_max = onic_data_row()->header_max();
     rc = onic_peers_start();
     if (rc != OMPI_SUCCESS) {
         onic_say_once("ompi-nic: memory is exhausted");
-        stop_rows(last_row());
+        stop_rows(ONIC_ROWS);
         onic_here_stop();
     }
     return rc;
@@ -194,7 +182,7 @@ static void stop_transport(void)
     onic_server_stop();
     onic_transport_lock();
     /* What was to be sent has been flushed before the caller's fence. */
-    stop_rows(last_row());
+    stop_rows(ONIC_ROWS);
     onic_requests_stop();
     onic_peers_stop();
     onic_here_stop();

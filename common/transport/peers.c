@@ -20,7 +20,7 @@ static void watch(onic_peer_t *peer)
     if (peer->self || !onic_same_place(&peer->cma_id, &onic_here.id) ||
         !onic_life_comparable(&onic_here.id.life, &peer->cma_id.life))
         return;
-    LIST_INSERT_HEAD(&onic_transport.near, peer, near);
+    TAILQ_INSERT_TAIL(&onic_transport.near, peer, near);
     peer->watched = true;
 }
 
@@ -164,8 +164,7 @@ static onic_address_t my_address(void)
         .name = onic_here.name, .credit = onic_transport.window, .cma_id = onic_here.id};
 
     for (const onic_row_t *const *row = onic_rows; *row != NULL; row++)
-        if ((*row)->describe != NULL)
-            (*row)->describe(&a);
+        (*row)->describe(&a);
     return a;
 }
 
@@ -190,6 +189,7 @@ onic_peer_t *onic_learn_peer(const void *bytes, size_t len)
 int onic_peers_start(void)
 {
     OBJ_CONSTRUCT(&onic_transport.peers, opal_hash_table_t);
+    TAILQ_INIT(&onic_transport.near);
     onic_transport.self = NULL;
     const onic_address_t mine = my_address();
     if (opal_hash_table_init(&onic_transport.peers, 64) != OPAL_SUCCESS ||
@@ -203,8 +203,7 @@ int onic_peers_start(void)
 static void free_peer(onic_peer_t *peer)
 {
     for (const onic_row_t *const *row = onic_rows; *row != NULL; row++)
-        if ((*row)->free_peer != NULL)
-            (*row)->free_peer(peer);
+        (*row)->free_peer(peer);
     free(peer);
 }
 
@@ -222,7 +221,7 @@ void onic_peers_stop(void)
         free(t);
     }
     OBJ_DESTRUCT(&onic_transport.peers);
-    onic_transport.self = onic_transport.look_next = NULL;
-    LIST_INIT(&onic_transport.near);
+    onic_transport.self = NULL;
+    TAILQ_INIT(&onic_transport.near);
     atomic_store(&onic_transport.job_is_broken, false);
 }

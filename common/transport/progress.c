@@ -41,7 +41,7 @@ bool onic_rows_leave_work(void)
 {
     bool left = false;
     for (const onic_row_t *const *row = onic_rows; *row != NULL && !left; row++)
-        left = (*row)->leaves_work != NULL && (*row)->leaves_work();
+        left = (*row)->leaves_work();
     return left;
 }
 
@@ -108,15 +108,15 @@ bool onic_transport_has_messages(void)
 {
     bool may = false;
     for (const onic_row_t *const *row = onic_rows; *row != NULL && !may; row++)
-        may = (*row)->may_have != NULL && (*row)->may_have();
+        may = (*row)->may_have();
     return may;
 }
 
 int onic_transport_poll_locked(void)
 {
     int events = 0;
-    for (int (**poll)(void) = onic_transport.polls; *poll != NULL && events == 0; poll++)
-        events = (*poll)();
+    for (const onic_row_t *const *row = onic_rows; *row != NULL && events == 0; row++)
+        events = (*row)->poll();
     return events;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/transport/put.h"
+#include "common/transport/ucx/ucx.h"
 #include "ompi/constants.h"
 
 /** What a description begins with; the row's key and the address record follow. */
@@ -28,7 +29,7 @@ bool onic_transport_puts(void)
 
 onic_region_t *onic_region_over_locked(void *base, size_t bytes)
 {
-    return onic_transport.puts ? onic_data_row()->map(base, bytes) : NULL;
+    return onic_transport.puts ? onic_ucx_map(base, bytes) : NULL;
 }
 
 onic_region_t *onic_region_new(size_t bytes)
@@ -42,7 +43,7 @@ onic_region_t *onic_region_new(size_t bytes)
 
 void onic_region_free_locked(onic_region_t *region)
 {
-    region->row->unmap(region);
+    onic_ucx_unmap(region);
 }
 
 void onic_region_free(onic_region_t *region)
@@ -71,7 +72,7 @@ static size_t describe(const onic_region_t *region, bool with_record, unsigned c
     description_t head = {.base = (uint64_t)(uintptr_t)region->base, .size = region->size};
     if (cap < sizeof(head))
         return 0;
-    const size_t key_len = region->row->pack(region, bytes + sizeof(head), cap - sizeof(head));
+    const size_t key_len = onic_ucx_pack(region, bytes + sizeof(head), cap - sizeof(head));
     const size_t key_end = sizeof(head) + key_len;
     if (key_len == 0)
         return 0;
@@ -111,9 +112,9 @@ onic_remote_t *onic_remote_open(onic_peer_t *peer, const void *bytes, size_t len
         peer = onic_learn_peer(key + head.key_len, head.record_len);
     if (peer == NULL)
         return NULL;
-    *rc_p = onic_peer_reach(peer, onic_data_row());
+    *rc_p = onic_peer_reach(peer, &onic_row_ucx);
     onic_remote_t *remote =
-        *rc_p == OMPI_SUCCESS ? onic_data_row()->open(peer, key, head.key_len, rc_p) : NULL;
+        *rc_p == OMPI_SUCCESS ? onic_ucx_open(peer, key, rc_p) : NULL;
     if (remote != NULL) {
         remote->base = head.base;
         remote->size = head.size;
@@ -123,7 +124,7 @@ onic_remote_t *onic_remote_open(onic_peer_t *peer, const void *bytes, size_t len
 
 void onic_remote_close(onic_remote_t *remote)
 {
-    remote->row->close(remote);
+    onic_ucx_close(remote);
 }
 
 onic_peer_t *onic_remote_peer(const onic_remote_t *remote)
@@ -134,11 +135,10 @@ onic_peer_t *onic_remote_peer(const onic_remote_t *remote)
 /* ---- puts and gets --------------------------------------------------------------------------- */
 
 /** Connects the peer and makes a request for an operation with it. NULL, and the error. */
-static onic_request_t *begin(onic_peer_t *peer, const onic_row_t *row, onic_send_cb_t cb, void *arg,
-                             int *rc_p)
+static onic_request_t *begin(onic_peer_t *peer, onic_send_cb_t cb, void *arg, int *rc_p)
 {
-    *rc_p = onic_peer_reach(peer, row);
-    onic_request_t *r = *rc_p == OMPI_SUCCESS ? onic_request_get(row, peer, cb, arg, 0) : NULL;
+    *rc_p = onic_peer_reach(peer, &onic_row_ucx);
+    onic_request_t *r = *rc_p == OMPI_SUCCESS ? onic_request_get(peer, cb, arg, 0) : NULL;
     if (r == NULL && *rc_p == OMPI_SUCCESS)
         *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
     return r;
@@ -150,7 +150,7 @@ static onic_request_t *begin_there(const onic_remote_t *remote, size_t offset, s
 {
     *rc_p = OMPI_ERR_BAD_PARAM;
     return len <= remote->size && offset <= remote->size - len
-               ? begin(remote->peer, remote->row, cb, arg, rc_p)
+               ? begin(remote->peer, cb, arg, rc_p)
                : NULL;
 }
 
@@ -161,7 +161,7 @@ int onic_remote_put(onic_remote_t *remote, size_t offset, const void *data, size
     onic_request_t *r = begin_there(remote, offset, len, cb, arg, &rc);
     return r == NULL ? rc
                      : onic_request_begun(
-                           r, remote->row->put(r, remote, remote->base + offset, data, len, from));
+                           r, onic_ucx_put(r, remote, remote->base + offset, data, len, from));
 }
 
 int onic_remote_get(onic_remote_t *remote, size_t offset, void *data, size_t len, onic_send_cb_t cb,
@@ -171,19 +171,19 @@ int onic_remote_get(onic_remote_t *remote, size_t offset, void *data, size_t len
     onic_request_t *r = begin_there(remote, offset, len, cb, arg, &rc);
     return r == NULL ? rc
                      : onic_request_begun(
-                           r, remote->row->get(r, remote, remote->base + offset, data, len));
+                           r, onic_ucx_get(r, remote, remote->base + offset, data, len));
 }
 
 int onic_peer_flush(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
 {
     int rc;
-    onic_request_t *r = begin(peer, onic_data_row(), cb, arg, &rc);
-    return r != NULL ? onic_request_begun(r, onic_data_row()->flush(r)) : rc;
+    onic_request_t *r = begin(peer, cb, arg, &rc);
+    return r != NULL ? onic_request_begun(r, onic_ucx_flush(r)) : rc;
 }
 
 bool onic_peer_puts_by_rdma(onic_peer_t *peer)
 {
     if (!peer->self && !onic_peer_is_lost(peer))
-        (void)onic_peer_reach(peer, onic_data_row());
-    return onic_data_row()->by_rdma(peer);
+        (void)onic_peer_reach(peer, &onic_row_ucx);
+    return onic_ucx_by_rdma(peer);
 }

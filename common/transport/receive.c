@@ -8,6 +8,7 @@
 #include "common/ompi_compat.h"
 #include "common/support/help.h"
 #include "common/transport/internal.h"
+#include "common/transport/ucx/ucx.h"
 
 #include <string.h>
 
@@ -87,7 +88,7 @@ int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t c
         return OMPI_ERR_VALUE_OUT_OF_BOUNDS; /* and so it is dropped */
     if (rndv->from != NULL && rndv->from->gone)
         return OMPI_ERR_UNREACH; /* its data will not come */
-    onic_request_t *r = onic_request_get(rndv->row, rndv->from, cb, arg, 0);
-    return r != NULL ? onic_request_begun(r, rndv->row->receive(r, rndv, buffer))
+    onic_request_t *r = onic_request_get(rndv->from, cb, arg, 0);
+    return r != NULL ? onic_request_begun(r, onic_ucx_receive(r, rndv, buffer))
                      : OMPI_ERR_OUT_OF_RESOURCE;
 }

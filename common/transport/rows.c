@@ -6,11 +6,6 @@
 #include "common/transport/internal.h"
 
 #include "common/transport/shm/rings.h"
-#include "common/transport/ucx/row_ucx.h"
+#include "common/transport/ucx/ucx.h"
 
 const onic_row_t *const onic_rows[ONIC_ROWS + 1] = {&onic_row_shm, &onic_row_ucx, NULL};
-
-const onic_row_t *onic_data_row(void)
-{
-    return &onic_row_ucx;
-}

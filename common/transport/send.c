@@ -3,9 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Active messages as they are sent: by the row that the peer has for them, from its first
- *  contact on, so that they stay in order; a rendezvous by one that has such. */
+ *  contact on, so that they stay in order; a rendezvous by UCX. */
 #include "common/ompi_compat.h"
 #include "common/transport/internal.h"
+#include "common/transport/ucx/ucx.h"
 
 #include <string.h>
 
@@ -46,13 +47,6 @@ static inline const onic_row_t *row_of(onic_peer_t *peer)
     return peer->messages;
 }
 
-void onic_peer_connect(onic_peer_t *peer)
-{
-    /* A failure is printed when the connection is needed. */
-    if (peer->failed == OMPI_SUCCESS)
-        (void)row_of(peer)->connect(peer);
-}
-
 size_t onic_peer_message_max(onic_peer_t *peer, size_t wanted)
 {
     const onic_row_t *row = row_of(peer);
@@ -64,7 +58,7 @@ size_t onic_peer_message_max(onic_peer_t *peer, size_t wanted)
 /* ---- sending --------------------------------------------------------------------------------- */
 
 /** Sends a message whose header is in the request. */
-static int transmit(onic_request_t *r, unsigned am_id, size_t header_len,
+static int transmit(const onic_row_t *row, onic_request_t *r, unsigned am_id, size_t header_len,
                     const onic_payload_t *payload, unsigned flags)
 {
     r->eager = (flags & ONIC_SEND_RNDV) == 0;
@@ -76,7 +70,7 @@ static int transmit(onic_request_t *r, unsigned am_id, size_t header_len,
         r->cursor = payload->cursor;
         r->len = payload->len;
     }
-    return onic_request_begun(r, r->row->send(r, payload, flags));
+    return onic_request_begun(r, row->send(r, payload, flags));
 }
 
 /** Sends a process this one's address before the first message that names its sender, by the same
@@ -90,7 +84,7 @@ static int introduce(onic_peer_t *to, const onic_row_t *row)
         onic_peer_print_lost(to, "no message reaches", "the address of this one is too long");
         return OMPI_ERR_NOT_SUPPORTED;
     }
-    onic_request_t *r = onic_request_get(row, to, NULL, NULL, len);
+    onic_request_t *r = onic_request_get(to, NULL, NULL, len);
     if (r == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
     if (onic_address_record(r->header, len) == 0) {
@@ -98,7 +92,7 @@ static int introduce(onic_peer_t *to, const onic_row_t *row)
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     const onic_payload_t payload = {.base = r->header, .len = len};
-    const int rc = transmit(r, ONIC_AM_ADDRESS, 0, &payload, 0);
+    const int rc = transmit(row, r, ONIC_AM_ADDRESS, 0, &payload, 0);
     to->introduced = rc >= 0;
     return rc < 0 ? rc : OMPI_SUCCESS;
 }
@@ -119,7 +113,7 @@ bool onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header, s
 static bool is_sound(unsigned am_id, const void *header, size_t header_len,
                      const onic_payload_t *payload, unsigned flags)
 {
-    if (header_len == 0 || (header_len > onic_transport.header_max && payload != NULL) ||
+    if (header_len == 0 || (header_len > onic_ucx_header_max() && payload != NULL) ||
         am_id >= ONIC_AM_COUNT)
         return false;
     if ((flags & ONIC_SEND_RNDV) != 0 && onic_payload_bytes(payload) == NULL)
@@ -138,7 +132,7 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     }
     if (!is_sound(am_id, header, header_len, payload, flags))
         return OMPI_ERR_BAD_PARAM;
-    const onic_row_t *row = (flags & ONIC_SEND_RNDV) != 0 ? onic_data_row() : row_of(peer);
+    const onic_row_t *row = (flags & ONIC_SEND_RNDV) != 0 ? &onic_row_ucx : row_of(peer);
     int rc = onic_peer_reach(peer, row);
     if (rc == OMPI_SUCCESS && must_introduce(peer, am_id))
         rc = introduce(peer, row);
@@ -147,12 +141,27 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     if ((flags & ONIC_SEND_RNDV) == 0 && (payload == NULL || !row->joins) &&
         row->send_now(peer, am_id, header, header_len, payload))
         return 1;
-    onic_request_t *r = onic_request_get(row, peer, cb, arg, header_len);
+    onic_request_t *r = onic_request_get(peer, cb, arg, header_len);
     if (r == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
     memcpy(r->header, header, header_len);
-    if (header_len <= onic_transport.header_max)
-        return transmit(r, am_id, header_len, payload, flags);
+    if (header_len <= onic_ucx_header_max())
+        return transmit(row, r, am_id, header_len, payload, flags);
     const onic_payload_t whole = {.base = r->header, .len = header_len};
-    return transmit(r, am_id, 0, &whole, flags);
+    return transmit(row, r, am_id, 0, &whole, flags);
+}
+
+onic_account_t *onic_peer_account(onic_peer_t *peer)
+{
+    return &peer->account;
+}
+
+void onic_account_tell(onic_peer_t *peer)
+{
+    const onic_credit_limit_t w = {.name = onic_here.name,
+                                   .limit = onic_credit_limit(&peer->account.sender)};
+
+    if (peer->failed == OMPI_SUCCESS &&
+        onic_peer_send(peer, ONIC_AM_CREDIT, &w, sizeof(w), NULL, 0, NULL, NULL) < 0)
+        onic_peer_give_up(peer);
 }

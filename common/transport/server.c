@@ -79,7 +79,7 @@ static bool arm_rows(unsigned nap)
 {
     bool armed = true;
     for (const onic_row_t *const *row = onic_rows; *row != NULL; row++)
-        armed = ((*row)->arm == NULL || (*row)->arm(nap)) && armed;
+        armed = (*row)->arm(nap) && armed;
     return armed;
 }
 

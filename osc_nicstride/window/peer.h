@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "common/transport/account.h"
+#include "common/transport/message.h"
 #include "common/transport/transport.h"
 #include "osc_nicstride/protocol/asked_lock.h"
 #include "osc_nicstride/protocol/completion.h"

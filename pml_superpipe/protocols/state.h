@@ -21,7 +21,6 @@
 
 #include "common/pipeline/pipeline.h"
 #include "common/support/handle.h"
-#include "common/transport/account.h"
 #include "pml_superpipe/matching/header.h"
 #include "pml_superpipe/matching/match.h"
 #include "pml_superpipe/protocols/row.h"

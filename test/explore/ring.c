@@ -22,7 +22,7 @@ static opal_process_info_t process[EXPLORE_THREADS + 1];
 /* ---- what the inbox takes from elsewhere ----------------------------------------------------- */
 
 static unsigned char *segment;
-static onic_presence_t page;
+static onic_presence_t *page;
 static _Atomic unsigned pipe_bytes;
 
 size_t onic_whole_pages(size_t bytes)
@@ -56,11 +56,10 @@ void onic_segment_unmap(onic_segment_t *s)
     free(s->base);
 }
 
-bool onic_segment_map_parts(const onic_segment_key_t *k, onic_mapped_t *const *part, unsigned n)
+bool onic_segment_map_part(const onic_segment_key_t *k, onic_mapped_t *part)
 {
     (void)k;
-    for (unsigned i = 0; i < n; i++)
-        part[i]->base = segment + part[i]->from;
+    part->base = segment + part->from;
     return true;
 }
 
@@ -78,18 +77,23 @@ bool onic_segment_fill(const onic_mapped_t *part, const onic_file_key_t *file, s
 
 void onic_presence_use(onic_presence_t *mine)
 {
-    (void)mine;
+    page = mine;
 }
 
 onic_presence_t *onic_presence_mine(void)
 {
-    return &page;
+    return page;
 }
 
 void onic_wake_peer(const onic_file_key_t *pipe)
 {
     (void)pipe;
     atomic_fetch_add(&pipe_bytes, 1);
+}
+
+uint64_t onic_ticks_clock(void)
+{
+    return 0;
 }
 
 ssize_t getrandom(void *bytes, size_t len, unsigned flags)
@@ -269,15 +273,16 @@ static void open_sender(void)
 {
     one_sender();
     opal_process_info.my_local_rank = 1;
-    EXPLORE_ASSERT(onic_outbox_open(&outbox[1], &key, 1, &page, &pipe_of_receiver));
+    EXPLORE_ASSERT(onic_outbox_open(&outbox[1], &key, onic_inbox.segment.base, 1,
+                                    &pipe_of_receiver));
     EXPLORE_ASSERT(onic_inbox_look() == 1);
 }
 
 static void send_from(unsigned me)
 {
     onic_outbox_t *out = &outbox[me];
-    if (out->head.base == NULL)
-        EXPLORE_ASSERT(onic_outbox_open(out, &key, me, &page, &pipe_of_receiver));
+    if (out->head == NULL)
+        EXPLORE_ASSERT(onic_outbox_open(out, &key, onic_inbox.segment.base, me, &pipe_of_receiver));
     for (unsigned i = 0; i < each; i++) {
         const unsigned header[2] = {me, i};
         EXPLORE_ASSERT(onic_outbox_put(out, 3, header, sizeof(header), NULL, true));
@@ -291,13 +296,13 @@ static unsigned take_what_there_is(void)
     unsigned taken = 0;
     for (uint32_t i = 0; i < n; i++) {
         onic_queue_message_t m;
-        while (onic_queue_look(&onic_inbox.receiver[i], &m)) {
+        while (onic_queue_look(&onic_inbox.queue[i].receiver, &m)) {
             unsigned header[2];
             memcpy(header, m.header, sizeof(header));
-            EXPLORE_ASSERT(header[0] == onic_inbox.owner[i] && header[1] == got[header[0]]);
+            EXPLORE_ASSERT(header[0] == onic_inbox.queue[i].owner && header[1] == got[header[0]]);
             got[header[0]]++;
             taken++;
-            onic_queue_take(&onic_inbox.receiver[i]);
+            onic_queue_take(&onic_inbox.queue[i].receiver);
         }
     }
     return taken;
@@ -365,7 +370,8 @@ static void same_number_thread(unsigned me)
 {
     if (me == 0) {
         serve();
-    } else if (onic_outbox_open(&outbox[me], &key, me, &page, &pipe_of_receiver)) {
+    } else if (onic_outbox_open(&outbox[me], &key, onic_inbox.segment.base, me,
+                                &pipe_of_receiver)) {
         atomic_fetch_add(&nopen, 1);
         send_from(me);
     }

@@ -95,7 +95,8 @@ START_TEST(reserved_by_shares)
     onic_segment_t first, second, third;
 
     reset();
-    ck_assert(onic_segment_make(size, 0, 2, each_way[_i], &key, &first));
+    ck_assert(onic_segment_make(size, PAGE, 2, each_way[_i], &key, &first));
+    ck_assert(onic_segment_reserve(&key));
     copy = key;
     ck_assert_int_eq(key.name[0] != '\0', each_way[_i] == ONIC_BY_NAME);
     ck_assert(key.name[0] == '\0' || exists(key.name));
@@ -143,16 +144,16 @@ START_TEST(reserved_at_once)
     onic_segment_t segment;
 
     reset();
-    ck_assert(onic_segment_make(100, 0, 1, each_way[_i], &key, &segment));
+    ck_assert(onic_segment_make(100, 1, 1, each_way[_i], &key, &segment));
     onic_segment_withdraw(&key);
     onic_segment_unmap(&segment);
     /* The first is for the length. */
     kernel.calls = 0;
     kernel.fail_after = 1;
-    ck_assert(!onic_segment_make(100, 0, 1, each_way[_i], &key, &segment));
+    ck_assert(!onic_segment_make(100, 1, 1, each_way[_i], &key, &segment));
     ck_assert_uint_eq(key.size, 0);
     kernel.calls = kernel.fail_after = 0;
-    ck_assert(!onic_segment_make(100, 0, 1, each_way[_i], &key, &segment));
+    ck_assert(!onic_segment_make(100, 1, 1, each_way[_i], &key, &segment));
     ck_assert_uint_eq(key.size, 0);
     ck_assert_int_eq(count_descriptors(), before);
 }
@@ -166,8 +167,8 @@ START_TEST(another_file_is_refused)
     const int before = count_descriptors();
 
     reset();
-    ck_assert(onic_segment_make(5000, 0, 1, ONIC_BY_DESCRIPTOR, &key, &segment));
-    ck_assert(onic_segment_make(5000, 0, 1, ONIC_BY_DESCRIPTOR, &other, &second));
+    ck_assert(onic_segment_make(5000, 1, 1, ONIC_BY_DESCRIPTOR, &key, &segment));
+    ck_assert(onic_segment_make(5000, 1, 1, ONIC_BY_DESCRIPTOR, &other, &second));
     const onic_segment_key_t copy = key;
     onic_segment_withdraw(&key);
     ck_assert_int_eq(dup2((int)other.file.fd, (int)copy.file.fd), (int)copy.file.fd);
@@ -200,7 +201,9 @@ START_TEST(shares_cover_everything)
     reset();
     /* The first is for the length. */
     kernel.real = 1;
-    ck_assert(onic_segment_make(size, 0, shares, each_way[_i % 2], &key, &segment[0]));
+    ck_assert(onic_segment_make(size, 1, shares, each_way[_i % 2], &key, &segment[0]));
+    kernel.calls = 1;
+    ck_assert(onic_segment_reserve(&key));
     for (int i = 1; i < members; i++)
         ck_assert_int_eq(onic_segment_join(&key, size, i, &segment[i]), ONIC_JOINED);
     qsort(kernel.from + 1, (size_t)kernel.calls - 1, sizeof(off_t), compare);
@@ -221,7 +224,7 @@ START_TEST(strangers_are_refused)
     onic_segment_t segment, other;
 
     reset();
-    ck_assert(onic_segment_make(5000, 0, 2, each_way[_i], &key, &segment));
+    ck_assert(onic_segment_make(5000, 1, 2, each_way[_i], &key, &segment));
     wrong = key;
     wrong.nonce++;
     ck_assert_int_eq(onic_segment_join(&wrong, 5000, 1, &other), ONIC_NOT_JOINED);
@@ -231,7 +234,7 @@ START_TEST(strangers_are_refused)
     ck_assert_int_eq(onic_segment_join(&key, 50000, 1, &other), ONIC_NOT_JOINED);
     onic_segment_withdraw(&key);
     ck_assert_int_eq(onic_segment_join(&key, 5000, 1, &other), ONIC_NOT_JOINED);
-    ck_assert(!onic_segment_make(SIZE_MAX, 0, 1, each_way[_i], &key, &other));
+    ck_assert(!onic_segment_make(SIZE_MAX, 1, 1, each_way[_i], &key, &other));
     ck_assert_uint_eq(key.size, 0);
     onic_segment_unmap(&segment);
 }

@@ -13,9 +13,9 @@
 /** A process that can be sent to (peer.h). */
 typedef struct onic_peer onic_peer_t;
 
-/** Active-message identifiers: one for each component, one for the pipeline that they share, and
- *  one for the shortest messages of a point-to-point layer, and one of the transport's own, for
- *  credit (account.h). */
+/** Active-message identifiers: one for each component, one for the pipeline that they share, one
+ *  for the shortest messages of a point-to-point layer, and one of the transport's own, for credit
+ *  (message.h). */
 enum {
     ONIC_AM_OSC = 1,
     ONIC_AM_PML = 2,

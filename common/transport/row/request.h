@@ -16,9 +16,6 @@
 #include "common/layout/pack.h"
 #include "common/transport/row/message_types.h"
 
-/** A way by which data goes (row.h). */
-typedef struct onic_row onic_row_t;
-
 /** Headers up to this length are kept in the request itself. */
 #define ONIC_REQUEST_INLINE_HEADER 320
 
@@ -27,11 +24,10 @@ typedef struct onic_request {
     TAILQ_ENTRY(onic_request) use;   /**< among those in use */
     onic_send_cb_t cb;
     void *arg;
-    const onic_row_t *row; /**< that it goes by */
-    onic_peer_t *peer;     /**< the other side; NULL where that is not known */
-    bool eager;            /**< a message that was not announced: without it the peer is lost */
-    bool starting;         /**< the call that started it has not returned yet */
-    bool done;             /**< completed */
+    onic_peer_t *peer; /**< the other side; NULL where that is not known */
+    bool eager;    /**< a message that was not announced: without it the peer is lost */
+    bool starting; /**< the call that started it has not returned yet */
+    bool done;     /**< completed */
     unsigned am_id;
     int status;
     size_t header_len;
@@ -63,8 +59,8 @@ void onic_requests_start(void);
 void onic_requests_stop(void);
 
 /** One with memory for a header of that length; NULL where memory is exhausted. */
-onic_request_t *onic_request_get(const onic_row_t *row, onic_peer_t *peer, onic_send_cb_t cb,
-                                 void *arg, size_t header_len);
+onic_request_t *onic_request_get(onic_peer_t *peer, onic_send_cb_t cb, void *arg,
+                                 size_t header_len);
 void onic_request_put(onic_request_t *r);
 
 /** Takes over what a row returned when the request was started: 1 complete, 0 under way, or an

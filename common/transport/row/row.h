@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file A row of the transport: one way to reach a process, with messages, with data, or with
- *  both. A peer gets its row for messages at its first contact; one row has the data of all.
- *  Nothing above the rows knows which they are. All functions are called with the transport lock
- *  held, if not said otherwise. Not for components. */
+/** @file A row of the transport: one way by which messages reach a process. A peer gets its row at
+ *  its first contact. Nothing above the rows knows which they are, but that UCX has what they have
+ *  not: rendezvous, puts and gets (ucx/internal.h). All functions are called with the transport
+ *  lock held, if not said otherwise. Not for components. */
 #pragma once
 
 #include <stdatomic.h>
@@ -20,7 +20,10 @@
 #include "common/transport/row/request.h"
 #include "common/transport/row/requirements.h"
 
-struct onic_presence;
+struct onic_inbox_head;
+
+/** A way by which messages go. */
+typedef struct onic_row onic_row_t;
 
 typedef enum onic_cma_state { ONIC_CMA_UNKNOWN, ONIC_CMA_YES, ONIC_CMA_NO } onic_cma_state_t;
 
@@ -37,9 +40,9 @@ struct onic_peer {
     struct onic_ucx_peer *ucx;
     /* The same node: single copy, presence, waking (shm/neighbour.c). */
     onic_cma_state_t cma;
-    bool presence_tried;
-    bool wake_tried, wakes; /**< its server thread can be woken */
-    const struct onic_presence *presence;
+    bool looked_at; /**< what follows is known */
+    bool wakes;     /**< its server thread can be woken */
+    struct onic_inbox_head *inbox;
     /* The transport's own. */
     bool introduced;        /**< it knows this process's address, or has been told it */
     bool printed;           /**< a text has said that the connection is lost */
@@ -47,7 +50,7 @@ struct onic_peer {
     bool gone;              /**< nothing comes from it nor gets there; see onic_peer_gone */
     atomic_bool died;       /**< it was seen dead; set with the lock held, read without it */
     onic_account_t account; /**< credit, both ways */
-    LIST_ENTRY(onic_peer) near;
+    TAILQ_ENTRY(onic_peer) near;
     void *slot[ONIC_AM_COUNT];
     onic_cma_id_t cma_id;
     onic_segment_key_t queues;
@@ -58,29 +61,11 @@ struct onic_peer {
 /** A rendezvous as a handler gets it. */
 struct onic_rndv {
     onic_peer_t *from; /**< NULL where that is not known */
-    const onic_row_t *row;
-    void *desc; /**< the row's */
+    void *desc;        /**< UCX's */
     size_t len;
 };
 
-/** Registered memory of this process: a row's own type begins with it. */
-typedef struct onic_region {
-    const onic_row_t *row;
-    void *base;
-    size_t size;
-    bool left; /**< peers may still put into it: it is freed with the transport */
-} onic_region_t;
-
-/** The same of a peer. */
-typedef struct onic_remote {
-    const onic_row_t *row;
-    onic_peer_t *peer;
-    uint64_t base;
-    uint64_t size;
-} onic_remote_t;
-
 struct onic_row {
-    const char *name;
     bool joins; /**< what send_now has sent arrives as a header alone */
 
     /* ---- life ---- */
@@ -93,7 +78,7 @@ struct onic_row {
     /* ---- peers ---- */
 
     /** Adds to `mine` what others need to reach this process by this row; valid while the row runs.
-     *  NULL: nothing. */
+     */
     void (*describe)(onic_address_t *mine);
 
     /** True if messages reach the peer by this row. Asked once; may make what it needs for that. */
@@ -115,50 +100,23 @@ struct onic_row {
     /** Sends the message that the request describes. 1 where it is complete, 0 where
      *  onic_request_done follows, or an error. */
     int (*send)(onic_request_t *r, const onic_payload_t *payload, unsigned flags);
-    /** Receives a rendezvous; as `send`. */
-    int (*receive)(onic_request_t *r, const onic_rndv_t *rndv, void *buffer);
 
     /* ---- progress ---- */
 
     /** Handles messages that have come, and goes on with what was begun; how many events. */
     int (*progress)(void);
-    /** Handles messages that have come, and nothing else. NULL: none come this way. */
+    /** Handles messages that have come, and nothing else. */
     int (*poll)(void);
     /** True if a message may have come: a guess. Any thread, no lock. */
     bool (*may_have)(void);
-    /** True if something is left to do that no event will announce. NULL: never. */
+    /** True if something is left to do that no event will announce. */
     bool (*leaves_work)(void);
     /** The server thread is about to sleep, for the `nap`-th time; it makes progress once more
-     *  before. 0: it does not sleep any more. False if it must not sleep yet. NULL: nothing that
-     *  comes by this row wakes it. */
+     *  before. 0: it does not sleep any more. False if it must not sleep yet. */
     bool (*arm)(unsigned nap);
     /** The descriptor that becomes readable when something comes, once armed; -1 where it cannot be
      *  had. NULL: there is none. */
     int (*event_fd)(void);
-
-    /* ---- data; NULL where the row has none ---- */
-
-    /** Largest header of a message of any row. */
-    size_t (*header_max)(void);
-    /** Registers memory; where `base` is NULL allocates it, zeroed. NULL where it cannot. */
-    onic_region_t *(*map)(void *base, size_t bytes);
-    /** Also after `stop`. */
-    void (*unmap)(onic_region_t *region);
-    /** What a peer needs to reach the region: bytes written; 0: `cap` is too small. */
-    size_t (*pack)(const onic_region_t *region, void *bytes, size_t cap);
-    /** Opens a region of a connected peer by its key. NULL and an error. */
-    onic_remote_t *(*open)(onic_peer_t *peer, const void *key, size_t len, int *rc_p);
-    /** Also after `stop`. */
-    void (*close)(onic_remote_t *remote);
-    /** Start a transfer of `len` bytes from or to the address `there` of the peer. As `send`. */
-    int (*put)(onic_request_t *r, onic_remote_t *remote, uint64_t there, const void *data,
-               size_t len, const onic_region_t *from);
-    int (*get)(onic_request_t *r, onic_remote_t *remote, uint64_t there, void *data, size_t len);
-    /** Completes when all that was sent and put to the peer is there. As `send`. */
-    int (*flush)(onic_request_t *r);
-    /** True if an adapter moves the data, so that the peer's processor takes no part. False for a
-     *  peer that is not connected. */
-    bool (*by_rdma)(onic_peer_t *peer);
 };
 
 /** What rows tell the transport. */

@@ -11,9 +11,10 @@
 
 #include "opal/util/proc.h"
 
-/** Owners of a queue that is in no use, and of one that some process is about to use. */
-#define NOBODY  UINT64_C(0)
-#define CLAIMED UINT64_MAX
+/** Owners of a queue that is in no use, and of one that is taken: its name is not there yet, or not
+ *  any more. */
+#define NOBODY UINT64_C(0)
+#define TAKEN  UINT64_MAX
 
 /** As many senders at least can make their rounds as long as can be. */
 #define SHARES 8
@@ -63,12 +64,8 @@ void onic_inbox_open(size_t bytes)
     onic_presence_use(&head->presence);
     if (ring_bytes == 0)
         return;
-    in->receiver = malloc(n * sizeof(*in->receiver));
-    in->owner = malloc(n * sizeof(*in->owner));
-    in->sender = calloc(n, sizeof(struct onic_peer *));
-    in->seen = calloc(n, sizeof(*in->seen));
-    in->ring_bytes = ring_bytes;
-    if (in->receiver == NULL || in->owner == NULL || in->sender == NULL || in->seen == NULL) {
+    in->queue = calloc(n, sizeof(*in->queue));
+    if (in->queue == NULL) {
         onic_inbox_close();
         return;
     }
@@ -81,22 +78,22 @@ void onic_inbox_meet(void)
 {
     onic_inbox_t *in = &onic_inbox;
     onic_inbox_head_t *head = in->segment.base;
-    const uint32_t n = processes_here(), ring_bytes = in->ring_bytes;
-    uint32_t known = atomic_load_explicit(&in->nreceivers, memory_order_relaxed);
+    const uint32_t n = processes_here();
+    uint32_t known = atomic_load_explicit(&in->nqueues, memory_order_relaxed);
 
     atomic_store_explicit(&in->senders, atomic_load_explicit(&head->senders, memory_order_acquire),
                           memory_order_relaxed);
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t owner = atomic_load_explicit(&head->owner[i], memory_order_acquire);
-        if (!in->seen[i] && owner != NOBODY && owner != CLAIMED) {
-            in->seen[i] = true;
+        if (owner != NOBODY && owner != TAKEN) {
             const onic_queue_t q =
-                onic_queue_at((char *)head + queue_at(n, ring_bytes, i), ring_bytes);
-            in->owner[known] = owner - 1;
-            in->receiver[known++] = onic_queue_receiver(&q);
+                onic_queue_at((char *)head + queue_at(n, head->ring_bytes, i), head->ring_bytes);
+            atomic_store_explicit(&head->owner[i], TAKEN, memory_order_relaxed);
+            in->queue[known].owner = owner - 1;
+            in->queue[known++].receiver = onic_queue_receiver(&q);
         }
     }
-    atomic_store_explicit(&in->nreceivers, known, memory_order_release);
+    atomic_store_explicit(&in->nqueues, known, memory_order_release);
 }
 
 bool onic_inbox_has_messages(void)
@@ -107,11 +104,11 @@ bool onic_inbox_has_messages(void)
 
     if (head == NULL)
         return false;
-    const uint32_t n = atomic_load_explicit(&in->nreceivers, memory_order_acquire);
+    const uint32_t n = atomic_load_explicit(&in->nqueues, memory_order_acquire);
     found = atomic_load_explicit(&head->senders, memory_order_relaxed) !=
             atomic_load_explicit(&in->senders, memory_order_relaxed);
     for (uint32_t i = 0; i < n && !found; i++)
-        found = onic_queue_has_message(&in->receiver[i]);
+        found = onic_queue_has_message(&in->queue[i].receiver);
     return found;
 }
 
@@ -122,16 +119,46 @@ void onic_inbox_close(void)
     onic_presence_use(NULL);
     onic_segment_withdraw(&in->key);
     onic_segment_unmap(&in->segment);
-    free(in->receiver);
-    free(in->owner);
-    free(in->sender);
-    free(in->seen);
-    in->receiver = NULL;
-    in->owner = NULL;
-    in->sender = NULL;
-    in->seen = NULL;
-    atomic_store(&in->nreceivers, 0);
+    free(in->queue);
+    in->queue = NULL;
+    atomic_store(&in->nqueues, 0);
     atomic_store(&in->senders, 0);
+}
+
+/* ---- another process's ----------------------------------------------------------------------- */
+
+bool onic_inbox_has_queues(const onic_segment_key_t *key)
+{
+    return key->size > head_bytes(processes_here());
+}
+
+/** What is mapped of an inbox: processes of other jobs may have shorter heads. */
+static onic_mapped_t head_of(void *base, const onic_segment_key_t *key)
+{
+    const size_t mine = head_bytes(processes_here());
+
+    return (onic_mapped_t){base, 0, key->size < mine ? key->size : mine};
+}
+
+onic_inbox_head_t *onic_inbox_map(const onic_segment_key_t *key)
+{
+    onic_mapped_t mapped = head_of(NULL, key);
+
+    if (!onic_segment_map_part(key, &mapped))
+        return NULL;
+    onic_inbox_head_t *head = mapped.base;
+    if (head->presence.clock != onic_ticks_clock()) {
+        onic_unmap(&mapped);
+        return NULL;
+    }
+    return head;
+}
+
+void onic_inbox_unmap(onic_inbox_head_t *head, const onic_segment_key_t *key)
+{
+    onic_mapped_t mapped = head_of(head, key);
+
+    onic_unmap(&mapped);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -166,67 +193,47 @@ static bool give_memory(void *arg, uint32_t round)
 {
     const onic_outbox_t *out = arg;
     const uint32_t ring_bytes = out->sender.q.ring_bytes, more = round - out->sender.round;
-    onic_inbox_head_t *head = out->head.base;
 
-    if (!take_spare(&head->spare, more))
+    if (!take_spare(&out->head->spare, more))
         return false;
     if (fill(out, onic_whole_pages(onic_queue_touched(ring_bytes, out->sender.round)),
              onic_whole_pages(onic_queue_touched(ring_bytes, round))))
         return true;
-    atomic_fetch_add_explicit(&head->spare, more, memory_order_relaxed);
+    atomic_fetch_add_explicit(&out->head->spare, more, memory_order_relaxed);
     return false;
 }
 
-/** The length of the rings in an inbox of so many bytes; 0 where no inbox has them. */
-static uint32_t ring_of(size_t size)
-{
-    for (uint32_t ring = ONIC_QUEUE_RING_MIN; ring <= ONIC_QUEUE_RING_MAX; ring *= 2)
-        if (queue_at(processes_here(), ring, processes_here()) == size)
-            return ring;
-    return 0;
-}
-
 /** Makes this process's queue there its own, and gives memory to its beginning. */
-static bool take_queue(onic_outbox_t *out, uint32_t ring_bytes, uint64_t me)
+static bool take_queue(onic_outbox_t *out, uint32_t number, uint32_t ring_bytes, uint64_t me)
 {
-    const uint32_t number = (uint32_t)opal_process_info.my_local_rank;
-    onic_inbox_head_t *head = out->head.base;
     const onic_queue_t q = onic_queue_at(out->queue.base, ring_bytes);
     uint64_t secret, nobody = NOBODY;
 
     /* A process that another daemon of this job gave the same number may have taken it. */
-    if (head->nqueues != processes_here() || head->ring_bytes != ring_bytes ||
-        getrandom(&secret, sizeof(secret), 0) != (ssize_t)sizeof(secret) ||
+    if (getrandom(&secret, sizeof(secret), 0) != (ssize_t)sizeof(secret) ||
         !fill(out, 0, onic_whole_pages(onic_queue_touched(ring_bytes, ONIC_QUEUE_ROUND))) ||
-        !atomic_compare_exchange_strong(&head->owner[number], &nobody, CLAIMED))
+        !atomic_compare_exchange_strong(&out->head->owner[number], &nobody, TAKEN))
         return false;
     out->sender = onic_queue_sender(&q, secret);
     out->sender.give = give_memory;
     out->sender.arg = out;
-    atomic_store_explicit(&head->owner[number], me + 1, memory_order_release);
-    atomic_fetch_add_explicit(&head->senders, 1, memory_order_release);
+    atomic_store_explicit(&out->head->owner[number], me + 1, memory_order_release);
+    atomic_fetch_add_explicit(&out->head->senders, 1, memory_order_release);
     return true;
 }
 
-bool onic_outbox_can_open(const onic_segment_key_t *key)
-{
-    return ring_of(key->size) > 0;
-}
-
-bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_t me,
-                      const onic_presence_t *owner, const onic_file_key_t *wake)
+bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, onic_inbox_head_t *head,
+                      uint64_t me, const onic_file_key_t *wake)
 {
     const uint32_t n = processes_here(), number = (uint32_t)opal_process_info.my_local_rank;
-    const uint32_t ring_bytes = ring_of(key->size);
+    const uint32_t ring_bytes = head->ring_bytes;
 
-    *out = (onic_outbox_t){.file = key->file, .owner = owner, .wake = wake};
-    if (ring_bytes == 0 || number >= n)
+    *out = (onic_outbox_t){.head = head, .file = key->file, .wake = wake};
+    if (number >= n || head->nqueues != n || queue_at(n, ring_bytes, n) != key->size)
         return false;
-    out->head.len = head_bytes(n);
     out->queue.from = queue_at(n, ring_bytes, number);
     out->queue.len = onic_whole_pages(onic_queue_bytes(ring_bytes));
-    if (onic_segment_map_parts(key, (onic_mapped_t *[]){&out->head, &out->queue}, 2) &&
-        take_queue(out, ring_bytes, me))
+    if (onic_segment_map_part(key, &out->queue) && take_queue(out, number, ring_bytes, me))
         return true;
     onic_outbox_close(out);
     return false;
@@ -234,7 +241,6 @@ bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_
 
 void onic_outbox_close(onic_outbox_t *out)
 {
-    onic_unmap(&out->head);
     onic_unmap(&out->queue);
 }
 
@@ -258,7 +264,7 @@ static void wake(onic_outbox_t *out)
 {
     /* Either that thread sees the message, or this one sees it asleep. */
     atomic_thread_fence(memory_order_seq_cst);
-    const unsigned nap = atomic_load_explicit(&out->owner->parked, memory_order_relaxed);
+    const unsigned nap = atomic_load_explicit(&out->head->presence.parked, memory_order_relaxed);
     if (nap != 0 && nap != out->woken) {
         out->woken = nap;
         onic_wake_peer(out->wake);

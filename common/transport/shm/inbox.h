@@ -36,21 +36,24 @@ typedef struct onic_inbox_head {
     _Atomic uint64_t spare;
     /** Grows when one more queue is in use. */
     _Alignas(ONIC_QUEUE_LINE) _Atomic uint32_t senders;
-    /** By the sender's number on the node: its name, and 1; or NOBODY or CLAIMED (inbox.c). */
+    /** By the sender's number on the node: its name, and 1; or NOBODY or TAKEN (inbox.c). */
     _Alignas(ONIC_QUEUE_LINE) _Atomic uint64_t owner[];
 } onic_inbox_head_t;
+
+/** A queue that is in use. */
+typedef struct onic_inbox_queue {
+    onic_queue_receiver_t receiver;
+    uint64_t owner;
+    struct onic_peer *sender; /**< the same, once it has named itself in a message */
+} onic_inbox_queue_t;
 
 /** This process's. Read by the inline functions below; written by inbox.c alone. */
 typedef struct onic_inbox {
     onic_segment_t segment; /**< no base: there is no inbox */
     onic_segment_key_t key;
-    onic_queue_receiver_t *receiver; /**< of the queues in use */
-    uint64_t *owner;                 /**< of each of those */
-    struct onic_peer **sender;       /**< the same, once it has named itself in a message */
-    _Atomic uint32_t nreceivers;
+    onic_inbox_queue_t *queue; /**< those in use, in the order in which they were found */
+    _Atomic uint32_t nqueues;
     _Atomic uint32_t senders; /**< that were seen in the head */
-    bool *seen;               /**< by the sender's number */
-    uint32_t ring_bytes;
 } onic_inbox_t;
 
 extern onic_inbox_t onic_inbox;
@@ -73,11 +76,21 @@ static inline uint32_t onic_inbox_look(void)
     if (atomic_load_explicit(&head->senders, memory_order_acquire) !=
         atomic_load_explicit(&onic_inbox.senders, memory_order_relaxed))
         onic_inbox_meet();
-    return atomic_load_explicit(&onic_inbox.nreceivers, memory_order_relaxed);
+    return atomic_load_explicit(&onic_inbox.nqueues, memory_order_relaxed);
 }
 
 /** True if a message may have come: a guess. Any thread. */
 bool onic_inbox_has_messages(void);
+
+/* ---- another process's ----------------------------------------------------------------------- */
+
+/** True if the key is that of an inbox with queues. */
+bool onic_inbox_has_queues(const onic_segment_key_t *key);
+
+/** Maps the head of another process's inbox; NULL where it cannot be had, or has another clock. Any
+ *  thread. */
+onic_inbox_head_t *onic_inbox_map(const onic_segment_key_t *key);
+void onic_inbox_unmap(onic_inbox_head_t *head, const onic_segment_key_t *key);
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
@@ -88,22 +101,19 @@ bool onic_inbox_has_messages(void);
 
 typedef struct onic_outbox {
     onic_queue_sender_t sender;
-    bool far; /**< the receiver shares no cache and no package with this process */
-    onic_mapped_t head, queue;
+    bool far;                    /**< the receiver shares no cache and no package with this one */
+    onic_inbox_head_t *head;     /**< of the inbox that it belongs to */
+    onic_mapped_t queue;
     onic_file_key_t file;
-    const onic_presence_t *owner; /**< the page of the process whose inbox it is */
-    const onic_file_key_t *wake;  /**< and what wakes its server thread */
-    unsigned woken;               /**< the last sleep of that thread that this process has ended */
+    const onic_file_key_t *wake; /**< what wakes the server thread of the inbox's process */
+    unsigned woken;              /**< the last sleep of that thread that this process has ended */
 } onic_outbox_t;
 
-/** True if the key can be that of an inbox with queues. */
-bool onic_outbox_can_open(const onic_segment_key_t *key);
-
-/** Takes this process's queue in the inbox of that key, and gives memory to its beginning. `me` is
- *  the name that the receiver finds with the queue; `owner` and `wake` are the page and the pipe of
- *  the process whose inbox it is, the caller's until the outbox is closed. False: not to be had. */
-bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_t me,
-                      const onic_presence_t *owner, const onic_file_key_t *wake);
+/** Takes this process's queue in the inbox of that key and head, and gives memory to its beginning.
+ *  `me` is the name that the receiver finds with the queue; `wake` is the pipe of the process whose
+ *  inbox it is, the caller's as the head is until the outbox is closed. False: not to be had. */
+bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, onic_inbox_head_t *head,
+                      uint64_t me, const onic_file_key_t *wake);
 void onic_outbox_close(onic_outbox_t *out);
 
 /** Most bytes of a message: it makes the round longer for one of so many, if it can. */

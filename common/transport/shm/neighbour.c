@@ -105,28 +105,24 @@ pid_t onic_peer_pid(onic_peer_t *peer)
 
 const onic_presence_t *onic_peer_presence(onic_peer_t *peer)
 {
-    if (!peer->presence_tried) {
-        peer->presence_tried = true;
-        peer->presence = !peer->self && onic_same_place(&peer->cma_id, &onic_here.id)
-                             ? onic_presence_map(&peer->queues)
-                             : NULL;
-    }
-    return peer->presence;
+    return onic_peer_inbox(peer) != NULL ? &peer->inbox->presence : NULL;
 }
 
-bool onic_peer_has_pipe(onic_peer_t *peer)
+onic_inbox_head_t *onic_peer_inbox(onic_peer_t *peer)
 {
-    if (!peer->wake_tried) {
-        peer->wake_tried = true;
-        peer->wakes = onic_peer_presence(peer) != NULL && onic_wake_can(&peer->cma_id.wake);
+    if (!peer->looked_at) {
+        peer->looked_at = true;
+        if (!peer->self && onic_same_place(&peer->cma_id, &onic_here.id))
+            peer->inbox = onic_inbox_map(&peer->queues);
+        peer->wakes = peer->inbox != NULL && onic_wake_can(&peer->cma_id.wake);
     }
-    return peer->wakes;
+    return peer->inbox;
 }
 
 bool onic_peer_can_wake(onic_peer_t *peer)
 {
-    return onic_peer_has_pipe(peer) &&
-           atomic_load_explicit(&peer->presence->helped, memory_order_acquire);
+    return onic_peer_inbox(peer) != NULL && peer->wakes &&
+           atomic_load_explicit(&peer->inbox->presence.helped, memory_order_acquire);
 }
 
 void onic_peer_wake(const onic_peer_t *peer)
@@ -136,8 +132,6 @@ void onic_peer_wake(const onic_peer_t *peer)
 
 void onic_peer_close_files(onic_peer_t *peer)
 {
-    if (peer->presence != NULL) {
-        onic_presence_unmap(peer->presence);
-        peer->presence = NULL;
-    }
+    if (peer->inbox != NULL)
+        onic_inbox_unmap(peer->inbox, &peer->queues);
 }

@@ -15,6 +15,7 @@
 #include "common/support/export.h"
 #include "common/transport/row/message_types.h"
 #include "common/transport/row/address.h"
+#include "common/transport/shm/inbox.h"
 #include "common/transport/shm/presence.h"
 #include "common/transport/shm/refused.h"
 
@@ -73,9 +74,9 @@ void onic_cma_allow(void);
 /** True if both are on one node, and process ids mean the same to both. */
 bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b);
 
-/** True if this process may open the peer's pipe: then it can wake the peer's server thread, if
- *  there is one, and see whether that is needed. */
-bool onic_peer_has_pipe(onic_peer_t *peer);
+/** The head of the peer's inbox; NULL where it cannot be had. Then peer->wakes says whether this
+ *  process may open the peer's pipe: to wake the peer's server thread, if there is one. */
+onic_inbox_head_t *onic_peer_inbox(onic_peer_t *peer);
 
-/** Gives back what onic_peer_presence has mapped. */
+/** Gives back what that has mapped. */
 void onic_peer_close_files(onic_peer_t *peer);

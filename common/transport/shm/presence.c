@@ -60,31 +60,6 @@ void onic_presence_offer(const onic_segment_key_t *key)
     atomic_store_explicit(&page->offers, key != NULL, memory_order_release);
 }
 
-/** Whole pages, as they are mapped. */
-static onic_mapped_t pages(void *base)
-{
-    return (onic_mapped_t){base, 0, onic_whole_pages(sizeof(onic_presence_t))};
-}
-
-const onic_presence_t *onic_presence_map(const onic_segment_key_t *key)
-{
-    onic_mapped_t page = pages(NULL);
-    if (key->size < page.len || !onic_segment_map_parts(key, (onic_mapped_t *[]){&page}, 1))
-        return NULL;
-    const onic_presence_t *presence = page.base;
-    if (presence->clock != onic_ticks_clock()) {
-        onic_presence_unmap(presence);
-        return NULL;
-    }
-    return presence;
-}
-
-void onic_presence_unmap(const onic_presence_t *presence)
-{
-    onic_mapped_t page = pages((void *)(uintptr_t)presence);
-    onic_unmap(&page);
-}
-
 /* ---- the pipe ------------------------------------------------------------------------------ */
 
 int onic_wake_pipe_open(void)

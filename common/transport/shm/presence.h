@@ -40,11 +40,6 @@ typedef struct onic_presence {
 
 /* ---- another process's page ---------------------------------------------------------------- */
 
-/** Maps another process's page, by the key of its inbox; NULL where it cannot be had, or has
- *  another clock. Any thread. */
-const onic_presence_t *onic_presence_map(const onic_segment_key_t *key);
-void onic_presence_unmap(const onic_presence_t *page);
-
 /** True if tick `then` is less than `ticks` before `now`. Clocks of two processors may differ a
  *  little: a tick of the future is recent. Pure. */
 static inline bool onic_presence_is_recent(uint64_t then, uint64_t now, uint64_t ticks)

@@ -34,20 +34,20 @@ static unsigned waiting;
 
 static bool can_open(const onic_peer_t *to)
 {
-    return !to->foreign && onic_outbox_can_open(&to->queues) &&
+    return !to->foreign && onic_inbox_has_queues(&to->queues) &&
            onic_same_place(&to->cma_id, &onic_here.id);
 }
 
 /** Opens the ring: some system calls. This process has one in its own inbox, too. */
 static bool reaches(onic_peer_t *to)
 {
+    onic_inbox_head_t *head = to->self ? onic_inbox.segment.base : onic_peer_inbox(to);
     onic_ring_out_t *out;
 
-    if (!can_open(to) || !(to->self || onic_peer_has_pipe(to)) ||
+    if (!can_open(to) || head == NULL || !(to->self || to->wakes) ||
         (out = calloc(1, sizeof(*out))) == NULL)
         return false;
-    if (!onic_outbox_open(&out->box, &to->queues, onic_here.name,
-                          to->self ? onic_presence_mine() : to->presence, &to->cma_id.wake)) {
+    if (!onic_outbox_open(&out->box, &to->queues, head, onic_here.name, &to->cma_id.wake)) {
         free(out);
         return false;
     }
@@ -169,21 +169,21 @@ void onic_transport_end_turn_locked(void)
 }
 
 /* Not inline: most looks at the rings find nothing, and are short. */
-static int __attribute__((noinline)) take_messages(uint32_t i)
+static int __attribute__((noinline)) take_messages(onic_inbox_queue_t *from)
 {
-    onic_queue_receiver_t *r = &onic_inbox.receiver[i];
+    onic_queue_receiver_t *r = &from->receiver;
     onic_queue_message_t m;
     int n = 0;
 
     turn_is_over = false;
     while (n < TURN && !turn_is_over && onic_queue_look(r, &m)) {
         onic_row_calls.arrived(m.id, m.header, m.header_len, m.payload, m.len, NULL,
-                               &onic_inbox.sender[i]);
+                               &from->sender);
         onic_queue_take(r);
         n++;
     }
     if (atomic_load_explicit(&r->broken, memory_order_relaxed))
-        onic_row_calls.broken(onic_inbox.owner[i]);
+        onic_row_calls.broken(from->owner);
     onic_queue_counters.received += (unsigned)n;
     return n;
 }
@@ -194,8 +194,8 @@ static int poll_rings(void)
     int events = 0;
 
     for (uint32_t i = 0; i < n; i++)
-        if (onic_queue_has_message(&onic_inbox.receiver[i]))
-            events += take_messages(i);
+        if (onic_queue_has_message(&onic_inbox.queue[i].receiver))
+            events += take_messages(&onic_inbox.queue[i]);
     return events;
 }
 
@@ -229,7 +229,6 @@ static void stop(void)
 }
 
 const onic_row_t onic_row_shm = {
-    .name = "shm",
     .start = start,
     .stop = stop,
     .describe = describe,

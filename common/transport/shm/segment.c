@@ -152,7 +152,7 @@ bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t ho
     key->shares = (uint64_t)shares;
     int fd = open_new(how, key);
     bool made = fd >= 0 && set_up(fd, key, segment);
-    if (made && !(space > 0 ? reserve(fd, 0, space) : reserve_share(fd, key, 0))) {
+    if (made && !reserve(fd, 0, space)) {
         onic_segment_unmap(segment);
         made = false;
     }
@@ -186,12 +186,6 @@ static bool is_known(int fd, const onic_segment_key_t *key)
            nonce == key->nonce;
 }
 
-/** Maps it if so. The descriptor is the caller's. */
-static bool map_known(int fd, const onic_segment_key_t *key, onic_segment_t *segment)
-{
-    return is_known(fd, key) && map(fd, MAP_SHARED, key->size, segment);
-}
-
 onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
                                 onic_segment_t *segment)
 {
@@ -201,7 +195,7 @@ onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int 
     int fd = nameless ? onic_file_open(&key->file, O_RDWR) : open_named(key->name, 0);
     if (fd < 0)
         return nameless ? ONIC_NEEDS_NAME : ONIC_NOT_JOINED;
-    bool joined = map_known(fd, key, segment);
+    bool joined = is_known(fd, key) && map(fd, MAP_SHARED, size, segment);
     if (joined && !reserve_share(fd, key, (uint64_t)share)) {
         onic_segment_unmap(segment);
         joined = false;
@@ -210,20 +204,17 @@ onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int 
     return joined ? ONIC_JOINED : ONIC_NOT_JOINED;
 }
 
-bool onic_segment_map_parts(const onic_segment_key_t *key, onic_mapped_t *const *parts, unsigned n)
+bool onic_segment_map_part(const onic_segment_key_t *key, onic_mapped_t *part)
 {
     const int fd = onic_file_open(&key->file, O_RDWR);
-    bool mapped = fd >= 0 && is_known(fd, key);
+    void *base = fd >= 0 && is_known(fd, key) ? mmap(NULL, part->len, PROT_READ | PROT_WRITE,
+                                                     MAP_SHARED, fd, (off_t)part->from)
+                                              : MAP_FAILED;
 
-    for (unsigned i = 0; i < n && mapped; i++) {
-        void *base = mmap(NULL, parts[i]->len, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-                          (off_t)parts[i]->from);
-        mapped = base != MAP_FAILED;
-        parts[i]->base = mapped ? base : NULL;
-    }
     if (fd >= 0)
         close(fd);
-    return mapped;
+    part->base = base != MAP_FAILED ? base : NULL;
+    return part->base != NULL;
 }
 
 void onic_unmap(onic_mapped_t *mapped)

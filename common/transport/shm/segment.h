@@ -35,7 +35,7 @@ typedef enum onic_findable {
 } onic_findable_t;
 
 /** Creates a zeroed segment of `size` > 0 bytes and maps it. The first `space` bytes are reserved;
- *  with 0 the first of `shares` equal shares, so that each process gets its own from memory near to
+ *  all of it can be in `shares` equal shares, so that each process gets its own from memory near to
  *  it. It is a file of /dev/shm, which bounds shared memory. False where it cannot be had;
  *  otherwise onic_segment_withdraw must follow. */
 bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t how,
@@ -56,9 +56,8 @@ typedef enum onic_joined {
 onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
                                 onic_segment_t *segment);
 
-/** Maps `n` parts of a nameless segment of another process. False where one cannot be mapped:
- *  others may be. Each must be unmapped in any case. */
-bool onic_segment_map_parts(const onic_segment_key_t *key, onic_mapped_t *const *parts, unsigned n);
+/** Maps a part of a nameless segment of another process. False where that cannot be. */
+bool onic_segment_map_part(const onic_segment_key_t *key, onic_mapped_t *part);
 void onic_unmap(onic_mapped_t *mapped);
 
 /** By its maker: no process can find it any more, and the key is empty. The memory stays until the

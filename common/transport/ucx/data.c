@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Data by UCX: registered memory, keys, puts, gets and flushes. Over an RDMA network the
- *  adapter moves it; over others UCX does in the target's progress. */
+/** @file Data by UCX: registered memory, keys, puts, gets and flushes. */
 #include "common/ompi_compat.h"
 #include "common/transport/ucx/internal.h"
 
@@ -13,27 +12,15 @@
 
 #include "ompi/constants.h"
 
-typedef struct ucx_region {
-    onic_region_t head;
-    LIST_ENTRY(ucx_region) listed;
-    ucp_mem_h memh; /**< NULL: the row has been stopped */
-} ucx_region_t;
-
-typedef struct ucx_remote {
-    onic_remote_t head;
-    LIST_ENTRY(ucx_remote) listed;
-    ucp_rkey_h rkey; /**< NULL: the row has been stopped */
-} ucx_remote_t;
-
 /** All regions and remotes that are open. */
-static LIST_HEAD(, ucx_region) regions = LIST_HEAD_INITIALIZER(regions);
-static LIST_HEAD(, ucx_remote) remotes = LIST_HEAD_INITIALIZER(remotes);
+static LIST_HEAD(, onic_region) regions = LIST_HEAD_INITIALIZER(regions);
+static LIST_HEAD(, onic_remote) remotes = LIST_HEAD_INITIALIZER(remotes);
 
 /* ---- own memory ------------------------------------------------------------------------------ */
 
 /** Of memory that it has not allocated UCX may name another address: that of what it had registered
  *  before, and found to hold this, too. */
-static ucs_status_t map(ucx_region_t *region, void *base, size_t bytes)
+static ucs_status_t map(onic_region_t *region, void *base, size_t bytes)
 {
     ucp_mem_map_params_t params = {
         .field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
@@ -50,29 +37,26 @@ static ucs_status_t map(ucx_region_t *region, void *base, size_t bytes)
     if (status != UCS_OK)
         ucp_mem_unmap(onic_ucx_state.context, region->memh);
     else
-        region->head.base = memset(attr.address, 0, bytes);
+        region->base = memset(attr.address, 0, bytes);
     return status;
 }
 
-/* Where `base` is NULL UCX allocates: so it can take memory that its transports reach best. */
 onic_region_t *onic_ucx_map(void *base, size_t bytes)
 {
-    ucx_region_t *region = malloc(sizeof(*region));
-    if (region == NULL || !onic_ucx_state.puts)
-        goto failed;
-    *region = (ucx_region_t){.head = {.row = onic_ucx_state.row, .base = base, .size = bytes}};
-    if (map(region, base, bytes) != UCS_OK)
-        goto failed;
+    onic_region_t *region = malloc(sizeof(*region));
+    if (region == NULL)
+        return NULL;
+    *region = (onic_region_t){.base = base, .size = bytes};
+    if (map(region, base, bytes) != UCS_OK) {
+        free(region);
+        return NULL;
+    }
     LIST_INSERT_HEAD(&regions, region, listed);
-    return &region->head;
-failed:
-    free(region);
-    return NULL;
+    return region;
 }
 
-void onic_ucx_unmap(onic_region_t *r)
+void onic_ucx_unmap(onic_region_t *region)
 {
-    ucx_region_t *region = (ucx_region_t *)r;
     if (region->memh != NULL) {
         ucp_mem_unmap(onic_ucx_state.context, region->memh);
         LIST_REMOVE(region, listed);
@@ -82,18 +66,17 @@ void onic_ucx_unmap(onic_region_t *r)
 
 void onic_ucx_regions_stop(void)
 {
-    for (ucx_region_t *region; (region = LIST_FIRST(&regions)) != NULL;) {
+    for (onic_region_t *region; (region = LIST_FIRST(&regions)) != NULL;) {
         LIST_REMOVE(region, listed);
         ucp_mem_unmap(onic_ucx_state.context, region->memh);
         region->memh = NULL;
-        if (region->head.left)
+        if (region->left)
             free(region);
     }
 }
 
-size_t onic_ucx_pack(const onic_region_t *r, void *bytes, size_t cap)
+size_t onic_ucx_pack(const onic_region_t *region, void *bytes, size_t cap)
 {
-    const ucx_region_t *region = (const ucx_region_t *)r;
     void *key;
     size_t len;
     if (ucp_rkey_pack(onic_ucx_state.context, region->memh, &key, &len) != UCS_OK)
@@ -107,24 +90,23 @@ size_t onic_ucx_pack(const onic_region_t *r, void *bytes, size_t cap)
 
 /* ---- a peer's memory ------------------------------------------------------------------------- */
 
-onic_remote_t *onic_ucx_open(onic_peer_t *peer, const void *key, size_t len, int *rc_p)
+/* UCX is not told the length of a key, and reads as far as lengths in it say. */
+onic_remote_t *onic_ucx_open(onic_peer_t *peer, const void *key, int *rc_p)
 {
-    ucx_remote_t *remote = calloc(1, sizeof(*remote));
-    (void)len; /* UCX is not told, and reads as far as lengths in the key say */
+    onic_remote_t *remote = calloc(1, sizeof(*remote));
     *rc_p = remote != NULL ? onic_ucs_error(ucp_ep_rkey_unpack(peer->ucx->ep, key, &remote->rkey))
                            : OMPI_ERR_OUT_OF_RESOURCE;
     if (*rc_p != OMPI_SUCCESS) {
         free(remote);
         return NULL;
     }
-    remote->head.row = onic_ucx_state.row;
-    remote->head.peer = peer;
+    remote->peer = peer;
     LIST_INSERT_HEAD(&remotes, remote, listed);
-    return &remote->head;
+    return remote;
 }
 
 /** UCX's key is given back, which needs the worker. */
-static void close_key(ucx_remote_t *remote)
+static void close_key(onic_remote_t *remote)
 {
     if (remote->rkey == NULL)
         return;
@@ -133,9 +115,8 @@ static void close_key(ucx_remote_t *remote)
     LIST_REMOVE(remote, listed);
 }
 
-void onic_ucx_close(onic_remote_t *r)
+void onic_ucx_close(onic_remote_t *remote)
 {
-    ucx_remote_t *remote = (ucx_remote_t *)r;
     close_key(remote);
     free(remote);
 }
@@ -148,23 +129,24 @@ void onic_ucx_remotes_stop(void)
 
 /* ---- puts and gets --------------------------------------------------------------------------- */
 
-int onic_ucx_put(onic_request_t *r, onic_remote_t *remote, uint64_t there, const void *data,
+int onic_ucx_put(onic_request_t *r, const onic_remote_t *remote, uint64_t there, const void *data,
                  size_t len, const onic_region_t *from)
 {
     ucp_request_param_t param = onic_ucx_param_of(r);
     if (from != NULL) {
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
-        param.memh = ((const ucx_region_t *)from)->memh;
+        param.memh = from->memh;
     }
     return onic_ucx_started(
-        r, ucp_put_nbx(r->peer->ucx->ep, data, len, there, ((ucx_remote_t *)remote)->rkey, &param));
+        r, ucp_put_nbx(r->peer->ucx->ep, data, len, there, remote->rkey, &param));
 }
 
-int onic_ucx_get(onic_request_t *r, onic_remote_t *remote, uint64_t there, void *data, size_t len)
+int onic_ucx_get(onic_request_t *r, const onic_remote_t *remote, uint64_t there, void *data,
+                 size_t len)
 {
     const ucp_request_param_t param = onic_ucx_param_of(r);
     return onic_ucx_started(
-        r, ucp_get_nbx(r->peer->ucx->ep, data, len, there, ((ucx_remote_t *)remote)->rkey, &param));
+        r, ucp_get_nbx(r->peer->ucx->ep, data, len, there, remote->rkey, &param));
 }
 
 int onic_ucx_flush(onic_request_t *r)

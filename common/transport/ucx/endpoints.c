@@ -124,7 +124,7 @@ size_t onic_ucx_message_max(onic_peer_t *peer, size_t wanted)
     return peer->ucx->frag_max;
 }
 
-bool onic_ucx_by_rdma(onic_peer_t *peer)
+bool onic_ucx_by_rdma(const onic_peer_t *peer)
 {
     return peer->ucx != NULL && peer->ucx->rdma;
 }

@@ -12,8 +12,7 @@
 #include <stddef.h>
 #include <ucp/api/ucp.h>
 
-#include "common/transport/row/row.h"
-#include "common/transport/ucx/row_ucx.h"
+#include "common/transport/ucx/ucx.h"
 
 /** An endpoint. */
 typedef struct onic_ucx_peer {
@@ -24,7 +23,6 @@ typedef struct onic_ucx_peer {
 } onic_ucx_peer_t;
 
 typedef struct onic_ucx_state {
-    const onic_row_t *row;
     ucp_context_h context;
     ucp_worker_h worker;
     ucp_address_t *address;
@@ -36,7 +34,6 @@ typedef struct onic_ucx_state {
     bool copied;      /**< UCX may hold what it has called complete */
     bool closes;      /**< the other side of an endpoint may end at any time, where it is of another
                          job */
-    bool puts;        /**< the context was made for puts, too */
     atomic_uint neps; /**< endpoints that were made; set with the lock held, read without it */
 } onic_ucx_state_t;
 
@@ -58,7 +55,6 @@ size_t onic_ucx_frag_max(const char *transport);
 int onic_ucx_connect(onic_peer_t *peer);
 void onic_ucx_free_peer(onic_peer_t *peer);
 size_t onic_ucx_message_max(onic_peer_t *peer, size_t wanted);
-bool onic_ucx_by_rdma(onic_peer_t *peer);
 
 /* messages.c */
 int onic_ucx_messages_start(void);
@@ -69,7 +65,6 @@ int onic_ucx_send(onic_request_t *r, const onic_payload_t *payload, unsigned fla
 /** Hands over what this process has sent to itself; how many. Not within a send. */
 int onic_ucx_send_to_self(void);
 bool onic_ucx_has_to_self(void);
-int onic_ucx_receive(onic_request_t *r, const onic_rndv_t *rndv, void *buffer);
 /** What UCX's answer to a start means: 1 where it is complete, 0 where the callback comes later, or
  *  an error. */
 int onic_ucx_started(onic_request_t *r, ucs_status_ptr_t answer);
@@ -79,16 +74,7 @@ ucp_request_param_t onic_ucx_param_of(onic_request_t *r);
 /** Sees to it that UCX sends all that it has called complete. Not within a callback of UCX's. */
 void onic_ucx_push(void);
 
-/* data.c; as onic_row_t's */
-onic_region_t *onic_ucx_map(void *base, size_t bytes);
-void onic_ucx_unmap(onic_region_t *region);
-size_t onic_ucx_pack(const onic_region_t *region, void *bytes, size_t cap);
-onic_remote_t *onic_ucx_open(onic_peer_t *peer, const void *key, size_t len, int *rc_p);
-void onic_ucx_close(onic_remote_t *remote);
-int onic_ucx_put(onic_request_t *r, onic_remote_t *remote, uint64_t there, const void *data,
-                 size_t len, const onic_region_t *from);
-int onic_ucx_get(onic_request_t *r, onic_remote_t *remote, uint64_t there, void *data, size_t len);
-int onic_ucx_flush(onic_request_t *r);
+/* data.c */
 /** Gives UCX's keys back. The worker is still there, and nothing is under way any more. */
 void onic_ucx_remotes_stop(void);
 /** Gives registered memory back. The worker is gone, the context is not. */

@@ -34,7 +34,7 @@ void onic_ucx_push(void)
     onic_request_t *r;
     onic_ucx_state.copied = false;
     if (onic_ucx_state.pushes ||
-        (r = onic_request_get(onic_ucx_state.row, NULL, pushed, NULL, 0)) == NULL)
+        (r = onic_request_get(NULL, pushed, NULL, 0)) == NULL)
         return;
     const ucp_request_param_t param = onic_ucx_param_of(r);
     const int rc = onic_ucx_started(r, ucp_worker_flush_nbx(onic_ucx_state.worker, &param));
@@ -200,7 +200,7 @@ static ucs_status_t arrived(void *arg, const void *header, size_t header_len, vo
                             size_t len, const ucp_am_recv_param_t *param)
 {
     const bool meets = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-    onic_rndv_t rndv = {.row = onic_ucx_state.row, .desc = data, .len = len};
+    onic_rndv_t rndv = {.desc = data, .len = len};
     onic_row_calls.arrived((unsigned)(uintptr_t)arg, header, header_len, meets ? NULL : data, len,
                            meets ? &rndv : NULL, NULL);
     return UCS_OK;

@@ -150,8 +150,6 @@ static int start(const onic_transport_config_t *config)
                       list != NULL ? list : "of its own choice", ucs_status_string(status));
         return onic_ucs_error(status);
     }
-    onic_ucx_state.row = &onic_row_ucx;
-    onic_ucx_state.puts = config->puts;
     onic_ucx_state.pushes = onic_ucx_state.copied = false;
     atomic_store(&onic_ucx_state.neps, 0);
     const int rc = onic_ucx_messages_start();
@@ -176,7 +174,7 @@ static void describe(onic_address_t *mine)
     mine->ucx_len = onic_ucx_state.address_len;
 }
 
-static size_t header_max(void)
+size_t onic_ucx_header_max(void)
 {
     return onic_ucx_state.header_max;
 }
@@ -221,7 +219,6 @@ static int event_fd(void)
 }
 
 const onic_row_t onic_row_ucx = {
-    .name = "ucx",
     .joins = true,
     .start = start,
     .stop = stop,
@@ -232,21 +229,10 @@ const onic_row_t onic_row_ucx = {
     .message_max = onic_ucx_message_max,
     .send_now = onic_ucx_send_now,
     .send = onic_ucx_send,
-    .receive = onic_ucx_receive,
     .progress = progress,
     .poll = poll_worker,
     .may_have = may_have,
     .leaves_work = onic_ucx_has_to_self,
     .arm = arm,
     .event_fd = event_fd,
-    .header_max = header_max,
-    .map = onic_ucx_map,
-    .unmap = onic_ucx_unmap,
-    .pack = onic_ucx_pack,
-    .open = onic_ucx_open,
-    .close = onic_ucx_close,
-    .put = onic_ucx_put,
-    .get = onic_ucx_get,
-    .flush = onic_ucx_flush,
-    .by_rdma = onic_ucx_by_rdma,
 };
