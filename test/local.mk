@@ -24,7 +24,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_credit \
 	test/unit/check_completion \
 	test/unit/check_handle \
-	test/unit/check_guard \
 	test/unit/check_keys \
 	test/unit/check_layout \
 	test/unit/check_layout_wire \
@@ -112,7 +111,6 @@ test_unit_check_fence_LDADD = $(unit_ldadd)
 test_unit_check_credit_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_completion_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
-test_unit_check_guard_LDADD = $(check_libs)
 test_unit_check_keys_LDADD = $(unit_ldadd)
 test_unit_check_peer_layout_cache_LDADD = $(unit_ldadd)
 test_unit_check_order_LDADD = $(unit_ldadd)
@@ -577,8 +575,7 @@ sanitized-build: all sanitized-source
 # ThreadSanitizer: the unit tests that start threads (but check_pack, in which they race on purpose),
 # and MPI programs in which threads of one process meet, the helper threads of the components among
 # them. It does not see other processes. Nothing else is built.
-tsan_units = test/unit/check_guard \
-	test/unit/check_owned_lock \
+tsan_units = test/unit/check_owned_lock \
 	test/unit/check_life \
 	test/unit/check_pipeline_transfers \
 	test/unit/check_nicbarrier_conformance \

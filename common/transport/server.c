@@ -6,12 +6,11 @@
  *  poll(), and a byte in its pipe ends that: a process of the node that waits for this one, and
  *  sees that it is away from MPI, wakes it so. It then does what there is to do and sleeps again.
  *
- *  Processes of other nodes cannot wake it. Where one may wait (onic_transport_want_server) it
- *  looks every idle_usec whether the MPI threads' tick counter moves. Where they have been away for
- * a whole such time it takes over, and sleeps until the network or a returning MPI thread wakes it.
- *  Transports are armed only then: an armed shared-memory queue costs its senders a system call.
- *  Else it looks as often only while this process has left work undone. It never waits for the
- *  transport lock. */
+ *  Processes of other nodes cannot wake it. Where one may wait (onic_transport_want_server), or
+ *  this process has left work undone, it looks every idle_usec whether the MPI threads' tick counter
+ *  moves. Where they have been away for a whole such time it stands in for them, and sleeps until
+ *  the network or a returning MPI thread wakes it. Transports are armed only then: an armed
+ *  shared-memory queue costs its senders a system call. It never waits for the transport lock. */
 #define _GNU_SOURCE
 #include "common/transport/internal.h"
 
@@ -26,17 +25,15 @@
 
 /** Calls of progress while the lock is held once. */
 #define SLICE 16
-/** Naps while work is left that no event will announce, in microseconds. */
+/** Naps while work is left that no event will announce, in microseconds; what comes ends them. */
 #define NAP_MIN 20
-#define NAP_MAX 1000
+#define NAP_MAX 16000
 /** A process that has woken this one may have more to send when it has an answer. */
 #define LINGER_USEC 5
 /** But an MPI thread that was in MPI within so many us has lost its processor, and gets it back. */
 #define RECENT_USEC 50
 /** It sleeps now and then, so that threads on the same processor run. */
 #define STAY_USEC 200
-/** Looks for work that cannot be done yet become rarer, up to so many times idle_usec. */
-#define LOOKS_MAX 16
 /** After so many microseconds without an MPI thread it takes over, if it was started because work
  *  was left. */
 #define HELP_USEC 1000
@@ -47,9 +44,8 @@
 
 typedef enum slice_result {
     SLICE_MORE,  /**< events were handled: there may be more */
-    SLICE_IDLE,  /**< nothing to do */
-    SLICE_ARMED, /**< nothing to do; the next event makes the descriptor readable */
-    SLICE_STUCK, /**< nothing could be done, but something is left */
+    SLICE_IDLE,  /**< nothing to do, or nothing could be done */
+    SLICE_ARMED, /**< the same; the next event makes the descriptor readable */
     SLICE_LEAVE  /**< an MPI thread is at work */
 } slice_result_t;
 
@@ -64,14 +60,7 @@ static bool sleep_for(onic_server_t *s, unsigned usec, bool armed)
     return s->fds[0].revents != 0 && onic_wake_pipe_read(s->fds[0].fd);
 }
 
-/* ---- standing in for the MPI threads -------------------------------------------------------- */
-
-/** True while the server is wanted and no MPI thread has shown up since `seen`. */
-static bool in_charge(onic_server_t *s, uint64_t seen)
-{
-    return seen == atomic_load(&onic_transport.mpi_ticks) && atomic_load(&s->want) > 0 &&
-           !atomic_load(&s->stop);
-}
+/* ---- progress ------------------------------------------------------------------------------- */
 
 /** Has the rows announce what comes; 0: no longer. False where one of them has something to do
  *  before. */
@@ -83,117 +72,97 @@ static bool arm_rows(unsigned nap)
     return armed;
 }
 
-/** Arms, and looks once more: what came in between is not announced. */
+/** Arms, and looks once more: what came in between is not announced. Who leaves something with the
+ *  lock held after that sees the thread parked. */
 static bool arm(onic_server_t *s)
 {
     s->naps += 1U + (s->naps == UINT_MAX); /* never 0 */
-    if (arm_rows(s->naps) && onic_transport_progress_locked() == 0 && !onic_transport_leaves_work())
-        return true;
-    (void)arm_rows(0);
-    return false;
+    if (!arm_rows(s->naps) || onic_transport_progress_locked() > 0) {
+        (void)arm_rows(0);
+        return false;
+    }
+    s->left = onic_transport_leaves_work();
+    atomic_store(&s->sleep, ONIC_SERVER_PARKED);
+    return true;
 }
 
 /** Arming fails once after each event. */
-static slice_result_t progress_and_arm(onic_server_t *s)
+static slice_result_t progress_and_arm(onic_server_t *s, bool arms)
 {
-    int busy = 0;
-    bool worked = false;
+    slice_result_t result = SLICE_IDLE;
     for (int i = 0; i < SLICE; i++) {
-        if (onic_transport_progress_locked() > 0) {
-            worked = true;
-            continue;
-        }
-        if (!onic_transport_leaves_work() && arm(s))
+        if (onic_transport_progress_locked() > 0)
+            result = SLICE_MORE;
+        else if (!arms)
+            return result;
+        else if (arm(s))
             return SLICE_ARMED;
-        /* What follows a step that was done comes soon: naps stay short. */
-        if (++busy > 3)
-            return worked ? SLICE_MORE : SLICE_STUCK;
     }
-    return SLICE_MORE;
+    return result;
 }
 
-static slice_result_t run_slice(onic_server_t *s)
+/** Progresses for a while, and where `arms` has the next event announced when nothing comes. */
+static slice_result_t run_slice(onic_server_t *s, bool arms)
 {
     if (!onic_transport_trylock())
         return SLICE_LEAVE;
-    const slice_result_t result = progress_and_arm(s);
+    const slice_result_t result = progress_and_arm(s, arms);
     onic_transport_unlock();
     return result;
 }
 
-/** Waits for an event of a row, or for an MPI thread that comes back or leaves work. */
-static void park(onic_server_t *s, uint64_t seen)
+/* ---- standing in for the MPI threads -------------------------------------------------------- */
+
+/** True if an MPI thread has left work of this process. */
+static bool leaves_work(void)
 {
-    atomic_store(&s->sleep, ONIC_SERVER_PARKED);
-    if (in_charge(s, seen) && atomic_load(&onic_transport.asked[ONIC_LOCKED]) == 0)
-        (void)sleep_for(s, FOREVER, true);
+    return atomic_load(&onic_transport.asked[ONIC_LOCKED]) != 0 ||
+           atomic_load_explicit(&onic_requests.out, memory_order_relaxed) != 0;
+}
+
+static bool has_work(onic_server_t *s)
+{
+    return atomic_load(&s->want) > 0 || leaves_work();
+}
+
+static bool is_away_since(onic_server_t *s, uint64_t seen)
+{
+    return atomic_load(&onic_transport.mpi_ticks) == seen && !atomic_load(&s->stop);
+}
+
+/** True while there is work and no MPI thread has shown up since `seen`. */
+static bool in_charge(onic_server_t *s, uint64_t seen)
+{
+    return is_away_since(s, seen) && has_work(s);
+}
+
+/** Waits for an event of a row, or for an MPI thread that comes back or leaves work; where some is
+ *  left already no longer than that. */
+static void park(onic_server_t *s, uint64_t seen, unsigned usec)
+{
+    if (in_charge(s, seen) && (s->left || atomic_load(&onic_transport.asked[ONIC_LOCKED]) == 0))
+        (void)sleep_for(s, s->left ? usec : FOREVER, true);
     (void)arm_rows(0);
     atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
 }
 
-static void serve_until_back(onic_server_t *s, uint64_t seen)
-{
-    onic_naps_t naps = ONIC_NAPS(NAP_MIN, NAP_MAX);
-    while (in_charge(s, seen)) {
-        switch (run_slice(s)) {
-        case SLICE_MORE:
-            onic_naps_shorten(&naps);
-            break;
-        case SLICE_ARMED:
-            park(s, seen);
-            onic_naps_shorten(&naps);
-            break;
-        case SLICE_STUCK:
-            (void)sleep_for(s, naps.now, false);
-            onic_naps_lengthen(&naps);
-            break;
-        default:
-            return;
-        }
-    }
-}
-
 static void stand_in(onic_server_t *s, uint64_t seen)
 {
-    atomic_store_explicit(&onic_presence_mine()->away, true, memory_order_relaxed);
-    serve_until_back(s, seen);
-    atomic_store_explicit(&onic_presence_mine()->away, false, memory_order_relaxed);
-}
-
-/* ---- doing what there is -------------------------------------------------------------------- */
-
-/** Progresses until nothing comes. Never SLICE_ARMED. */
-static slice_result_t clear_up(void)
-{
-    slice_result_t result = SLICE_IDLE;
-    int events;
-    do {
-        if (!onic_transport_trylock())
-            return SLICE_LEAVE;
-        events = 1;
-        for (int i = 0; i < SLICE && events > 0; i++) {
-            events = onic_transport_progress_locked();
-            result = events > 0 ? SLICE_MORE : result;
-        }
-        if (onic_transport_leaves_work())
-            result = SLICE_STUCK;
-        onic_transport_unlock();
-    } while (events > 0);
-    return result;
-}
-
-/** Tries again what could not be done, ever more seldom, until an MPI thread can or it is done. */
-static void insist(onic_server_t *s)
-{
-    const uint64_t seen = atomic_load(&onic_transport.mpi_ticks);
     onic_naps_t naps = ONIC_NAPS(NAP_MIN, NAP_MAX);
-    slice_result_t result;
-    do {
-        (void)sleep_for(s, naps.now, false);
-        onic_naps_lengthen(&naps);
-        result = clear_up();
-    } while (result == SLICE_STUCK && seen == atomic_load(&onic_transport.mpi_ticks) &&
-             !atomic_load(&s->stop));
+    slice_result_t result = SLICE_MORE;
+    atomic_store_explicit(&onic_presence_mine()->away, true, memory_order_relaxed);
+    while (result != SLICE_LEAVE && in_charge(s, seen)) {
+        result = run_slice(s, true);
+        if (result == SLICE_ARMED)
+            park(s, seen, naps.now);
+        else if (result == SLICE_IDLE)
+            (void)sleep_for(s, NAP_MIN, false);
+        if (result == SLICE_ARMED && s->left)
+            onic_naps_lengthen(&naps);
+        else
+            onic_naps_shorten(&naps);
+    }
+    atomic_store_explicit(&onic_presence_mine()->away, false, memory_order_relaxed);
 }
 
 /** Does what there is for processes that have woken this one, and what follows at once. */
@@ -206,32 +175,29 @@ static void answer(onic_server_t *s)
     uint64_t did = begun;
     slice_result_t result;
     do {
-        result = clear_up();
+        result = run_slice(s, false);
         if (result == SLICE_MORE)
             did = onic_ticks();
         onic_pause();
     } while ((result == SLICE_MORE || result == SLICE_IDLE) && onic_ticks() - did < linger &&
-             onic_ticks() - begun < (uint64_t)(STAY_USEC * usec) &&
-             atomic_load(&onic_transport.mpi_ticks) == seen && !atomic_load(&s->stop));
+             onic_ticks() - begun < (uint64_t)(STAY_USEC * usec) && is_away_since(s, seen));
     /* Processes that woke it meanwhile have been served, or are now. */
     (void)onic_wake_pipe_read(s->fds[0].fd);
-    if (clear_up() == SLICE_STUCK)
-        insist(s);
+    do {
+        result = run_slice(s, false);
+    } while (result == SLICE_MORE);
+    if (leaves_work() && in_charge(s, seen))
+        stand_in(s, seen);
 }
 
-/** True if an MPI thread has left work of this process. */
-static bool leaves_work(void)
-{
-    return atomic_load(&onic_transport.asked[ONIC_LOCKED]) != 0 ||
-           atomic_load_explicit(&onic_requests.out, memory_order_relaxed) != 0;
-}
+/* ---- sleeping deep --------------------------------------------------------------------------- */
 
 /** Sleeps without a timer where nothing needs one. True where another process has woken it. */
 static bool sleep_deep(onic_server_t *s)
 {
     bool woken = false;
     atomic_store(&s->sleep, ONIC_SERVER_ASLEEP);
-    if (atomic_load(&s->want) <= 0 && !leaves_work() && !atomic_load(&s->stop))
+    if (!has_work(s) && !atomic_load(&s->stop))
         woken = sleep_for(s, FOREVER, false);
     atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
     return woken;
@@ -240,32 +206,17 @@ static bool sleep_deep(onic_server_t *s)
 static void *server_main(void *arg)
 {
     onic_server_t *s = arg;
-    onic_naps_t looks = ONIC_NAPS(1, LOOKS_MAX);
     unsigned idle = LOOKS_IDLE;
     while (!atomic_load(&s->stop)) {
         const uint64_t seen = atomic_load(&onic_transport.mpi_ticks);
-        const bool wanted = atomic_load(&s->want) > 0, left = leaves_work();
-        bool woken;
-        if (!wanted && !left && idle >= LOOKS_IDLE) {
-            onic_naps_shorten(&looks);
-            woken = sleep_deep(s);
-            idle = woken ? LOOKS_IDLE : 0;
-        } else {
-            idle = wanted || left ? 0 : idle + 1;
-            const unsigned idle_usec = atomic_load(&s->idle_usec);
-            woken = sleep_for(s, wanted ? idle_usec : looks.now * idle_usec, false);
-        }
-        if (woken) {
+        const bool deep = !has_work(s) && idle >= LOOKS_IDLE;
+        idle = has_work(s) ? 0 : idle + 1;
+        if (deep ? sleep_deep(s) : sleep_for(s, atomic_load(&s->idle_usec), false))
             answer(s);
-        } else if (in_charge(s, seen)) {
+        else if (deep)
+            idle = 0;
+        else if (in_charge(s, seen))
             stand_in(s, seen);
-        } else if (left && seen == atomic_load(&onic_transport.mpi_ticks) &&
-                   !atomic_load(&s->stop)) {
-            (void)clear_up();
-            onic_naps_lengthen(&looks);
-        } else {
-            onic_naps_shorten(&looks);
-        }
     }
     return NULL;
 }

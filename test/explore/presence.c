@@ -145,7 +145,8 @@ static bool ring_arm(unsigned nap)
     return true;
 }
 
-static const onic_row_t ring_row = {.progress = ring_progress, .arm = ring_arm};
+static const onic_row_t ring_row = {
+    .progress = ring_progress, .leaves_work = leaves_nothing, .arm = ring_arm};
 const onic_row_t *const onic_rows[ONIC_ROWS + 1] = {&ring_row, NULL};
 
 static const onic_file_key_t pipe_of_target = {.fd = PIPE};

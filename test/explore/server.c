@@ -17,6 +17,7 @@ static _Atomic unsigned network, network_armed, network_event;
 static _Atomic unsigned ring;
 static _Atomic unsigned taken; /**< from the ring and the network */
 static bool full;              /**< messages wait for room; under the lock */
+static atomic_uint sent;       /**< of those */
 
 static int poll_stand_in(struct pollfd *fds, nfds_t n, const struct timespec *time)
 {
@@ -66,12 +67,13 @@ uint64_t onic_presence_age(void)
 static int ring_progress(void)
 {
     is_alone();
-    const int sent = full;
+    const int found = full;
     full = false;
+    atomic_fetch_add(&sent, (unsigned)found);
     if (atomic_load_explicit(&ring, memory_order_acquire) == 0)
-        return sent;
+        return found;
     taken += atomic_exchange_explicit(&ring, 0, memory_order_acquire);
-    return sent + 1;
+    return found + 1;
 }
 
 static bool ring_leaves_work(void)
@@ -116,7 +118,9 @@ static void arrive(void)
 static const onic_row_t ring_row = {.progress = ring_progress,
                                     .leaves_work = ring_leaves_work,
                                     .arm = ring_arm},
-                        network_row = {.progress = network_progress, .arm = network_arm};
+                        network_row = {.progress = network_progress,
+                                       .leaves_work = leaves_nothing,
+                                       .arm = network_arm};
 const onic_row_t *const onic_rows[ONIC_ROWS + 1] = {&ring_row, &network_row, NULL};
 
 double onic_ticks_per_usec(void)
@@ -281,6 +285,22 @@ static void ring_message(unsigned me)
     stop_server();
 }
 
+/** An MPI thread finds no room for a message, which it leaves. */
+static void full_ring(unsigned me)
+{
+    if (me == 0) {
+        serve();
+        return;
+    }
+    while (!onic_transport_trylock())
+        explore_pause();
+    full = true;
+    onic_server_look_after();
+    onic_transport_unlock();
+    wait_for(&sent, 1);
+    stop_server();
+}
+
 /* One MPI thread alone takes the lock without an exchange, until it starts the server thread. */
 
 static atomic_bool thread_begins;
@@ -347,6 +367,7 @@ static const explore_target_t targets[] = {
     {"server-left", 2, left_setup, left, left_end, 1, 0},
     {"server-network", 2, parked_setup, network_message, NULL, 2, 0},
     {"server-ring", 2, parked_setup, ring_message, NULL, 2, 0},
+    {"server-full", 2, parked_setup, full_ring, NULL, 2, 0},
     {"guard", 3, helped_setup, helped, helped_end, 3, 0},
 };
 
