@@ -88,14 +88,6 @@ bool onic_transport_knows(struct ompi_communicator_t *comm)
     return known;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const uint64_t x = ((const onic_table_entry_t *)a)->name,
-                   y = ((const onic_table_entry_t *)b)->name;
-
-    return x < y ? -1 : x > y;
-}
-
 /** Sorts the entries, which say where each address stands behind `records`. */
 static void write_table(const onic_segment_t *segment, onic_table_entry_t *entries, int n,
                         const char *records)
@@ -103,7 +95,7 @@ static void write_table(const onic_segment_t *segment, onic_table_entry_t *entri
     onic_table_head_t *head = segment->base;
     uint64_t at = onic_table_bytes((uint64_t)n, 0);
 
-    qsort(entries, (size_t)n, sizeof(*entries), by_name);
+    qsort(entries, (size_t)n, sizeof(*entries), onic_table_compare);
     for (int i = 0; i < n; i++) {
         head->entry[i] = (onic_table_entry_t){entries[i].name, at, entries[i].len};
         memcpy((char *)head + at, records + entries[i].at, entries[i].len);

@@ -59,17 +59,15 @@ typedef struct onic_transport {
     uint64_t window;         /**< credit of each process of the job (row/credit.h) */
     bool shares_memory;      /**< the list of transports allows shared memory */
     opal_hash_table_t peers; /**< by onic_name; onic_peer_t */
-    onic_peer_t *self;
     atomic_uint losses; /**< connections lost so far, in this transport and before; set with the
                            lock held, read without it */
-    atomic_bool job_is_broken;   /**< a process of this job and machine has died */
+    atomic_bool job_is_broken;    /**< a process of this job and machine has died */
     TAILQ_HEAD(, onic_peer) near; /**< peers whose death can be seen; the first is looked at next */
-    uint32_t job;                /**< of this process */
     onic_table_t *tables;
-    onic_transport_fns_t fns[ONIC_AM_COUNT];
-    _Atomic(onic_work_fn_t) work[ONIC_PLACES][ONIC_AM_COUNT]; /**< of `fns`; no lock to read */
-    atomic_uint asked[ONIC_PLACES];    /**< a bit for each component whose function is to be run */
-    bool locked_left;                  /**< one of ONIC_LOCKED has left something undone */
+    onic_am_fn_t am[ONIC_AM_COUNT];
+    _Atomic(onic_work_fn_t) work[ONIC_PLACES][ONIC_AM_COUNT]; /**< no lock to read */
+    atomic_uint asked[ONIC_PLACES]; /**< a bit for each component whose function is to be run */
+    bool locked_left;               /**< one of ONIC_LOCKED has left something undone */
     unsigned drain; /**< calls of progress left in which messages of lost processes may still come
                      */
     onic_server_t server;

@@ -36,22 +36,14 @@ static const void *look(const onic_table_t *table, uint64_t name, size_t *len_p)
 {
     const onic_table_head_t *head = table->segment.base;
     const size_t size = table->segment.size;
-    const uint64_t n = head->n;
-    uint64_t from = 0, to = n;
+    const onic_table_entry_t wanted = {.name = name}, *e = NULL;
 
-    if (n > size / sizeof(onic_table_entry_t) || onic_table_bytes(n, 0) > size)
+    if (head->n <= size / sizeof(wanted) && onic_table_bytes(head->n, 0) <= size)
+        e = bsearch(&wanted, head->entry, head->n, sizeof(wanted), onic_table_compare);
+    if (e == NULL || e->at > size || e->len > size - e->at)
         return NULL;
-    while (from < to) {
-        const uint64_t i = from + (to - from) / 2;
-        const uint64_t its = head->entry[i].name, at = head->entry[i].at, len = head->entry[i].len;
-        if (its == name) {
-            *len_p = (size_t)len;
-            return at <= size && len <= size - at ? (const char *)head + at : NULL;
-        }
-        from = its < name ? i + 1 : from;
-        to = its < name ? to : i;
-    }
-    return NULL;
+    *len_p = (size_t)e->len;
+    return (const char *)head + e->at;
 }
 
 static const void *find_in_tables(uint64_t name, size_t *len_p)
@@ -104,19 +96,16 @@ static onic_peer_t *add_peer(const onic_address_t *a)
     if (peer != NULL || (peer = calloc(1, sizeof(*peer) + a->ucx_len)) == NULL)
         return peer;
     peer->name = a->name;
-    peer->self = onic_transport.self == NULL;
-    peer->foreign = a->name >> 32 != onic_transport.job;
+    peer->self = a->name == onic_here.name;
+    peer->foreign = a->name >> 32 != onic_here.name >> 32;
     open_account(peer, a->credit);
     peer->cma_id = a->cma_id;
     peer->queues = a->queues;
-    peer->address_len = a->ucx_len;
     memcpy(peer->address, a->ucx, a->ucx_len);
     if (opal_hash_table_set_value_uint64(&onic_transport.peers, peer->name, peer) != OPAL_SUCCESS) {
         free(peer);
         return NULL;
     }
-    if (peer->self)
-        onic_transport.self = peer;
     watch(peer);
     return peer;
 }
@@ -190,7 +179,6 @@ int onic_peers_start(void)
 {
     OBJ_CONSTRUCT(&onic_transport.peers, opal_hash_table_t);
     TAILQ_INIT(&onic_transport.near);
-    onic_transport.self = NULL;
     const onic_address_t mine = my_address();
     if (opal_hash_table_init(&onic_transport.peers, 64) != OPAL_SUCCESS ||
         add_peer(&mine) == NULL) {
@@ -221,7 +209,6 @@ void onic_peers_stop(void)
         free(t);
     }
     OBJ_DESTRUCT(&onic_transport.peers);
-    onic_transport.self = NULL;
     TAILQ_INIT(&onic_transport.near);
     atomic_store(&onic_transport.job_is_broken, false);
 }

@@ -123,7 +123,7 @@ int onic_transport_poll_locked(void)
 void onic_transport_set_fns(unsigned am_id, const onic_transport_fns_t *fns)
 {
     onic_transport_lock();
-    onic_transport.fns[am_id] = *fns;
+    onic_transport.am[am_id] = fns->am;
     for (unsigned place = 0; place < ONIC_PLACES; place++)
         atomic_store(&onic_transport.work[place][am_id], fns->work[place]);
     onic_transport_ask(am_id, ONIC_LOCKED);

@@ -113,8 +113,7 @@ onic_remote_t *onic_remote_open(onic_peer_t *peer, const void *bytes, size_t len
     if (peer == NULL)
         return NULL;
     *rc_p = onic_peer_reach(peer, &onic_row_ucx);
-    onic_remote_t *remote =
-        *rc_p == OMPI_SUCCESS ? onic_ucx_open(peer, key, rc_p) : NULL;
+    onic_remote_t *remote = *rc_p == OMPI_SUCCESS ? onic_ucx_open(peer, key, rc_p) : NULL;
     if (remote != NULL) {
         remote->base = head.base;
         remote->size = head.size;
@@ -149,9 +148,8 @@ static onic_request_t *begin_there(const onic_remote_t *remote, size_t offset, s
                                    onic_send_cb_t cb, void *arg, int *rc_p)
 {
     *rc_p = OMPI_ERR_BAD_PARAM;
-    return len <= remote->size && offset <= remote->size - len
-               ? begin(remote->peer, cb, arg, rc_p)
-               : NULL;
+    return len <= remote->size && offset <= remote->size - len ? begin(remote->peer, cb, arg, rc_p)
+                                                               : NULL;
 }
 
 int onic_remote_put(onic_remote_t *remote, size_t offset, const void *data, size_t len,
@@ -169,9 +167,9 @@ int onic_remote_get(onic_remote_t *remote, size_t offset, void *data, size_t len
 {
     int rc;
     onic_request_t *r = begin_there(remote, offset, len, cb, arg, &rc);
-    return r == NULL ? rc
-                     : onic_request_begun(
-                           r, onic_ucx_get(r, remote, remote->base + offset, data, len));
+    return r == NULL
+               ? rc
+               : onic_request_begun(r, onic_ucx_get(r, remote, remote->base + offset, data, len));
 }
 
 int onic_peer_flush(onic_peer_t *peer, onic_send_cb_t cb, void *arg)

@@ -77,7 +77,7 @@ void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, cons
     }
     if (rndv != NULL)
         rndv->from = from;
-    const onic_am_fn_t fn = onic_transport.fns[am_id].am;
+    const onic_am_fn_t fn = onic_transport.am[am_id];
     if (fn != NULL)
         fn(from, header, header_len, len == 0 ? NULL : data, len, rndv);
 }

@@ -7,9 +7,9 @@
  *  sees that it is away from MPI, wakes it so. It then does what there is to do and sleeps again.
  *
  *  Processes of other nodes cannot wake it. Where one may wait (onic_transport_want_server), or
- *  this process has left work undone, it looks every idle_usec whether the MPI threads' tick counter
- *  moves. Where they have been away for a whole such time it stands in for them, and sleeps until
- *  the network or a returning MPI thread wakes it. Transports are armed only then: an armed
+ *  this process has left work undone, it looks every idle_usec whether the MPI threads' tick
+ *  counter moves. Where they have been away for a whole such time it stands in for them, and sleeps
+ *  until the network or a returning MPI thread wakes it. Transports are armed only then: an armed
  *  shared-memory queue costs its senders a system call. It never waits for the transport lock. */
 #define _GNU_SOURCE
 #include "common/transport/internal.h"
@@ -90,14 +90,13 @@ static bool arm(onic_server_t *s)
 static slice_result_t progress_and_arm(onic_server_t *s, bool arms)
 {
     slice_result_t result = SLICE_IDLE;
-    for (int i = 0; i < SLICE; i++) {
+    for (int i = 0; i < SLICE; i++)
         if (onic_transport_progress_locked() > 0)
             result = SLICE_MORE;
         else if (!arms)
             return result;
         else if (arm(s))
             return SLICE_ARMED;
-    }
     return result;
 }
 

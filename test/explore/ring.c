@@ -273,8 +273,8 @@ static void open_sender(void)
 {
     one_sender();
     opal_process_info.my_local_rank = 1;
-    EXPLORE_ASSERT(onic_outbox_open(&outbox[1], &key, onic_inbox.segment.base, 1,
-                                    &pipe_of_receiver));
+    EXPLORE_ASSERT(
+        onic_outbox_open(&outbox[1], &key, onic_inbox.segment.base, 1, &pipe_of_receiver));
     EXPLORE_ASSERT(onic_inbox_look() == 1);
 }
 

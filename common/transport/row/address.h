@@ -67,6 +67,15 @@ static inline size_t onic_table_bytes(uint64_t n, size_t records)
     return sizeof(onic_table_head_t) + n * sizeof(onic_table_entry_t) + records;
 }
 
+/** The order of two entries, by name. */
+static inline int onic_table_compare(const void *a, const void *b)
+{
+    const uint64_t x = ((const onic_table_entry_t *)a)->name,
+                   y = ((const onic_table_entry_t *)b)->name;
+
+    return x < y ? -1 : x > y;
+}
+
 /** Writes it. Its size, or 0 where `cap` is not enough or UCX's address is too long. */
 size_t onic_address_write(const onic_address_t *a, void *bytes, size_t cap);
 

@@ -32,8 +32,7 @@ static void count(int more)
                           memory_order_relaxed);
 }
 
-onic_request_t *onic_request_get(onic_peer_t *peer, onic_send_cb_t cb, void *arg,
-                                 size_t header_len)
+onic_request_t *onic_request_get(onic_peer_t *peer, onic_send_cb_t cb, void *arg, size_t header_len)
 {
     onic_request_t *r = STAILQ_FIRST(&onic_requests.pool);
     if (r == NULL && (r = calloc(1, sizeof(*r))) != NULL)

@@ -25,9 +25,9 @@ typedef struct onic_request {
     onic_send_cb_t cb;
     void *arg;
     onic_peer_t *peer; /**< the other side; NULL where that is not known */
-    bool eager;    /**< a message that was not announced: without it the peer is lost */
-    bool starting; /**< the call that started it has not returned yet */
-    bool done;     /**< completed */
+    bool eager;        /**< a message that was not announced: without it the peer is lost */
+    bool starting;     /**< the call that started it has not returned yet */
+    bool done;         /**< completed */
     unsigned am_id;
     int status;
     size_t header_len;

@@ -54,7 +54,6 @@ struct onic_peer {
     void *slot[ONIC_AM_COUNT];
     onic_cma_id_t cma_id;
     onic_segment_key_t queues;
-    size_t address_len;
     unsigned char address[]; /**< UCX worker address */
 };
 

@@ -177,8 +177,7 @@ static int __attribute__((noinline)) take_messages(onic_inbox_queue_t *from)
 
     turn_is_over = false;
     while (n < TURN && !turn_is_over && onic_queue_look(r, &m)) {
-        onic_row_calls.arrived(m.id, m.header, m.header_len, m.payload, m.len, NULL,
-                               &from->sender);
+        onic_row_calls.arrived(m.id, m.header, m.header_len, m.payload, m.len, NULL, &from->sender);
         onic_queue_take(r);
         n++;
     }

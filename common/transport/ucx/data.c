@@ -137,16 +137,16 @@ int onic_ucx_put(onic_request_t *r, const onic_remote_t *remote, uint64_t there,
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
         param.memh = from->memh;
     }
-    return onic_ucx_started(
-        r, ucp_put_nbx(r->peer->ucx->ep, data, len, there, remote->rkey, &param));
+    return onic_ucx_started(r,
+                            ucp_put_nbx(r->peer->ucx->ep, data, len, there, remote->rkey, &param));
 }
 
 int onic_ucx_get(onic_request_t *r, const onic_remote_t *remote, uint64_t there, void *data,
                  size_t len)
 {
     const ucp_request_param_t param = onic_ucx_param_of(r);
-    return onic_ucx_started(
-        r, ucp_get_nbx(r->peer->ucx->ep, data, len, there, remote->rkey, &param));
+    return onic_ucx_started(r,
+                            ucp_get_nbx(r->peer->ucx->ep, data, len, there, remote->rkey, &param));
 }
 
 int onic_ucx_flush(onic_request_t *r)

@@ -33,8 +33,7 @@ void onic_ucx_push(void)
 {
     onic_request_t *r;
     onic_ucx_state.copied = false;
-    if (onic_ucx_state.pushes ||
-        (r = onic_request_get(NULL, pushed, NULL, 0)) == NULL)
+    if (onic_ucx_state.pushes || (r = onic_request_get(NULL, pushed, NULL, 0)) == NULL)
         return;
     const ucp_request_param_t param = onic_ucx_param_of(r);
     const int rc = onic_ucx_started(r, ucp_worker_flush_nbx(onic_ucx_state.worker, &param));
