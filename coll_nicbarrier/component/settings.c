@@ -134,7 +134,6 @@ static void adopt(struct ompi_communicator_t *comm)
 static bool world_may(struct ompi_communicator_t *comm)
 {
     const bool like_first = joins(comm, 0);
-    int none = 0;
     if (like_first)
         adopt(comm);
     /* If the user has not asked for this component, other components rank above it. Those of a
@@ -142,7 +141,7 @@ static bool world_may(struct ompi_communicator_t *comm)
      * waited for. */
     if (!nicbarrier_params_wanted())
         return like_first;
-    if (like_first && onic_agree_among(comm, joins, &none, 0))
+    if (like_first && onic_agree_among(comm, joins))
         return true;
     report_version(comm);
     return false;

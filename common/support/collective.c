@@ -6,7 +6,6 @@
 #include "common/support/collective.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/constants.h"
@@ -60,36 +59,30 @@ int onic_receive_bytes(struct ompi_communicator_t *comm, int from, void *bytes, 
 /* No rank waits for one that does not take part, and that leaves a gap in the tree: the ranks at
  * the gap vote no. The rest learns that on the way to the root and back. */
 bool onic_agree_among(struct ompi_communicator_t *comm,
-                      bool (*joins)(struct ompi_communicator_t *comm, int rank), int *values, int n)
+                      bool (*joins)(struct ompi_communicator_t *comm, int rank))
 {
     const int me = ompi_comm_rank(comm), size = ompi_comm_size(comm);
-    const size_t len = (size_t)(n + 1) * sizeof(int);
-    int said[ONIC_AMONG_MAX + 1] = {true}, heard[ONIC_AMONG_MAX + 1];
-    bool below[ONIC_BRANCHES] = {false};
+    bool all = true, below[ONIC_BRANCHES] = {false};
 
     count();
-    memcpy(said + 1, values, (size_t)n * sizeof(int));
     for (int i = 0; i < ONIC_BRANCHES && onic_tree_below(me, i) < size; i++) {
         const int rank = onic_tree_below(me, i);
+        bool heard = false;
 
         below[i] = joins(comm, rank);
-        if (!below[i] || onic_receive_bytes(comm, rank, heard, len) != OMPI_SUCCESS)
-            heard[0] = false;
-        for (int k = 0; k <= (heard[0] ? n : 0); k++)
-            said[k] = heard[k] < said[k] ? heard[k] : said[k];
+        all = below[i] && onic_receive_bytes(comm, rank, &heard, 1) == OMPI_SUCCESS && heard && all;
     }
     if (me > 0) {
         const int above = onic_tree_above(me);
 
-        if (!joins(comm, above) || onic_send_bytes(comm, above, said, len) != OMPI_SUCCESS ||
-            onic_receive_bytes(comm, above, said, len) != OMPI_SUCCESS)
-            said[0] = false;
+        if (!joins(comm, above) || onic_send_bytes(comm, above, &all, 1) != OMPI_SUCCESS ||
+            onic_receive_bytes(comm, above, &all, 1) != OMPI_SUCCESS)
+            all = false;
     }
     for (int i = 0; i < ONIC_BRANCHES; i++)
-        if (below[i] && onic_send_bytes(comm, onic_tree_below(me, i), said, len) != OMPI_SUCCESS)
-            said[0] = false;
-    memcpy(values, said + 1, (size_t)n * sizeof(int));
-    return said[0];
+        if (below[i] && onic_send_bytes(comm, onic_tree_below(me, i), &all, 1) != OMPI_SUCCESS)
+            all = false;
+    return all;
 }
 
 void onic_abort_no_memory(struct ompi_communicator_t *comm, const char *what)

@@ -31,18 +31,14 @@ static inline int onic_tree_below(int rank, int i)
     return rank * ONIC_BRANCHES + 1 + i;
 }
 
-/** Most values of onic_agree_among. */
-enum { ONIC_AMONG_MAX = 3 };
-
-/** The same as onic_agree_all where not all ranks may take part: `joins` says whether another one
- *  does, and is asked about those above and below this rank in the tree only, ONIC_BRANCHES + 1 at
- *  most. Two ranks must answer the same about each other, and a rank that joins must call this.
+/** Whether all ranks take part, where not all may: `joins` says whether another one does, and is
+ *  asked about those above and below this rank in the tree only, ONIC_BRANCHES + 1 at most. Two
+ *  ranks must answer the same about each other, and a rank that joins must call this.
  *
- *  @return true where all ranks take part, with the smallest of each value; else false at all that
- *          do, and the values mean nothing. False, too, where messages fail. */
+ *  @return true where all ranks take part, else false at all that do. False, too, where messages
+ *          fail. */
 ONIC_EXPORT bool onic_agree_among(struct ompi_communicator_t *comm,
-                                  bool (*joins)(struct ompi_communicator_t *comm, int rank),
-                                  int *values, int n);
+                                  bool (*joins)(struct ompi_communicator_t *comm, int rank));
 
 /** Every rank's `len` bytes to every rank, in rank order. */
 ONIC_EXPORT int onic_share(struct ompi_communicator_t *comm, const void *mine, int len, void *all);

@@ -143,8 +143,10 @@ static int keep_table(struct ompi_communicator_t *comm, onic_node_t *node,
     return rc;
 }
 
-int onic_transport_keep(struct ompi_communicator_t *comm, onic_node_t *node, const void *records,
-                        const int32_t *lens, size_t stride)
+/** Keeps the address of each rank. That of rank i stands i * `stride` bytes behind `records`,
+ * behind its length. */
+static int keep(struct ompi_communicator_t *comm, onic_node_t *node, const char *records,
+                size_t stride)
 {
     const int n = ompi_comm_size(comm);
     onic_table_entry_t *entries = malloc((size_t)n * sizeof(*entries));
@@ -155,14 +157,31 @@ int onic_transport_keep(struct ompi_communicator_t *comm, onic_node_t *node, con
         onic_abort_no_memory(comm, "a table of their addresses");
     for (int i = 0; i < n; i++) {
         const size_t at = (size_t)i * stride;
-        const int32_t len = *(const int32_t *)(const void *)((const char *)lens + at);
+        const uint64_t len = *(const uint64_t *)(const void *)(records + at);
 
-        entries[i] = (onic_table_entry_t){onic_rank_name(comm, i), at, (size_t)len};
-        total += (size_t)len;
+        entries[i] = (onic_table_entry_t){onic_rank_name(comm, i), at + sizeof(len), len};
+        total += len;
         one_job = one_job && entries[i].name >> 32 == onic_rank_name(comm, 0) >> 32;
     }
     const int rc =
         one_job ? keep_table(comm, node, entries, total, records) : keep_each(entries, n, records);
     free(entries);
+    return rc;
+}
+
+int onic_transport_exchange(struct ompi_communicator_t *comm, onic_node_t *node, size_t most)
+{
+    const size_t stride = sizeof(uint64_t) + (most + 7) / 8 * 8;
+    uint64_t *mine = calloc(1, stride);
+    char *all = malloc((size_t)ompi_comm_size(comm) * stride);
+
+    if (mine == NULL || all == NULL)
+        onic_abort_no_memory(comm, "a table of their addresses");
+    mine[0] = onic_address_record(mine + 1, most);
+    int rc = onic_share(comm, mine, (int)stride, all);
+    if (rc == OMPI_SUCCESS)
+        rc = keep(comm, node, all, stride);
+    free(all);
+    free(mine);
     return rc;
 }

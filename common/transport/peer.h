@@ -55,13 +55,12 @@ ONIC_EXPORT bool onic_transport_knows(struct ompi_communicator_t *comm);
 ONIC_EXPORT size_t onic_address_record_size(void);
 ONIC_EXPORT size_t onic_address_record(void *bytes, size_t cap);
 
-/** By all members of `comm`, of which `node` are those of this node, when each has the addresses of
- *  all: that of rank i stands i * `stride` bytes behind `records`, and its length as far behind
- *  `lens`. They are kept: in shared memory, once for each node, where all are of one job, else by
- *  each process. They may be used when all members have returned. OMPI_SUCCESS, or an error, which
- *  may differ between ranks. MPI thread, lock not held. */
-ONIC_EXPORT int onic_transport_keep(struct ompi_communicator_t *comm, struct onic_node *node,
-                                    const void *records, const int32_t *lens, size_t stride);
+/** By all members of `comm`, of which `node` are those of this node: all tell all their addresses,
+ * of at most `most` bytes. They are kept: in shared memory, once for each node, where all are of
+ * one job, else by each process. They may be used when all members have returned. OMPI_SUCCESS, or
+ * an error, which may differ between ranks. MPI thread, lock not held. */
+ONIC_EXPORT int onic_transport_exchange(struct ompi_communicator_t *comm, struct onic_node *node,
+                                        size_t most);
 
 /** True if the connection to the peer is lost, or none can be had. Prints so the first time. */
 ONIC_EXPORT bool onic_peer_lost(onic_peer_t *peer);

@@ -40,7 +40,7 @@
 
 static char mine[TEXT_MAX];
 
-/** Processes that were looked up, by their names as 64 bits. The values point into `kinds`. */
+/** Whether processes that were looked up are the same, not NULL then, by their names as 64 bits. */
 static opal_hash_table_t known;
 static bool has_table;
 static pthread_mutex_t known_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -53,7 +53,9 @@ static const char *selection(void)
     return text != NULL && text[0] != '\0' ? text : "all";
 }
 
-bool nicstride_wanted(void)
+/** True if the user has asked for this component. With the initial priority another component is
+ *  chosen if there is one, and nothing needs to be exchanged. */
+static bool wanted(void)
 {
     return nicstride_component.params.priority > NICSTRIDE_PRIORITY_INITIAL ||
            onic_selects(selection(), "nicstride");
@@ -89,40 +91,28 @@ void nicstride_agreement_fini(void)
     has_table = false;
 }
 
-static uint64_t key_of(opal_process_name_t name)
+/** True if a member has published the same as this process. Finding nothing may take seconds, so
+ *  each process is looked up only once. */
+static bool joins(ompi_communicator_t *comm, int rank)
 {
-    return (uint64_t)name.jobid << 32 | name.vpid;
-}
-
-/** What is known about a process. */
-static const enum { NOTHING, OTHER, SAME } kinds[] = {NOTHING, OTHER, SAME};
-
-/** Looks up what a member has published. Finding nothing may take seconds, so each process is
- *  looked up only once. */
-static int look_up(ompi_communicator_t *comm, int rank)
-{
-    const opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, rank);
-    void *kind;
+    const uint64_t name = onic_rank_name(comm, rank);
+    void *same = (void *)(uintptr_t) true;
     size_t len;
 
     if (rank == ompi_comm_rank(comm))
-        return SAME;
+        return true;
     pthread_mutex_lock(&known_mutex);
-    if (opal_hash_table_get_value_uint64(&known, key_of(name), &kind) != OPAL_SUCCESS) {
+    if (opal_hash_table_get_value_uint64(&known, name, &same) != OPAL_SUCCESS) {
         nicstride_add(&nicstride_counters.lookups, 1);
-        void *theirs = onic_modex_get_bytes(name, KEY, &len);
-        const bool same = len == strlen(mine) + 1 && memcmp(theirs, mine, len) == 0;
-        kind = (void *)&kinds[theirs == NULL ? NOTHING : same ? SAME : OTHER];
+        void *theirs =
+            onic_modex_get_bytes(ompi_group_get_proc_name(comm->c_local_group, rank), KEY, &len);
+        if (theirs == NULL || len != strlen(mine) + 1 || memcmp(theirs, mine, len) != 0)
+            same = NULL;
         free(theirs);
-        (void)opal_hash_table_set_value_uint64(&known, key_of(name), kind);
+        (void)opal_hash_table_set_value_uint64(&known, name, same);
     }
     pthread_mutex_unlock(&known_mutex);
-    return *(const int *)kind;
-}
-
-static bool joins(ompi_communicator_t *comm, int rank)
-{
-    return look_up(comm, rank) == SAME;
+    return same != NULL;
 }
 
 /** Names the first process that differs. One process of each host prints the text. */
@@ -131,7 +121,6 @@ static void warn_differs(ompi_communicator_t *comm)
     static atomic_flag said = ATOMIC_FLAG_INIT;
     const int size = ompi_comm_size(comm);
     size_t len;
-    char theirs[TEXT_MAX] = "none, or one that is not to be used";
     int odd = 0;
 
     if (opal_process_info.my_local_rank != 0 || atomic_flag_test_and_set(&said))
@@ -142,51 +131,23 @@ static void warn_differs(ompi_communicator_t *comm)
         return;
     const opal_proc_t *proc = &ompi_group_peer_lookup(comm->c_local_group, odd)->super;
     const char *host = opal_get_proc_hostname(proc);
-    char *text =
-        look_up(comm, odd) == OTHER ? onic_modex_get_bytes(proc->proc_name, KEY, &len) : NULL;
-    if (text != NULL)
-        snprintf(theirs, sizeof(theirs), "%.*s", (int)len, text);
-    free(text);
+    char *theirs = onic_modex_get_bytes(proc->proc_name, KEY, &len);
+
+    if (theirs != NULL)
+        theirs[len - 1] = '\0';
     onic_help(NICSTRIDE_HELP_FILE, "peer-differs", opal_process_info.nodename, mine,
-              host != NULL ? host : "(unknown)", theirs, (unsigned)proc->proc_name.vpid);
-}
-
-/* ---- what the agreement finds out ------------------------------------------------------------ */
-
-enum { KNOWN, MINUS_BYTES, FACTS };
-
-/** What the last nicstride_all_agree of this thread found out. */
-static _Thread_local int found[FACTS];
-
-static void look(ompi_communicator_t *comm, int facts[FACTS])
-{
-    const bool open = nicstride_open_wire() == OMPI_SUCCESS;
-
-    facts[KNOWN] = open && onic_transport_knows(comm);
-    facts[MINUS_BYTES] = open ? -(int)onic_address_record_size() : 0;
+              host != NULL ? host : "(unknown)",
+              theirs != NULL ? theirs : "none, or one that is not to be used",
+              (unsigned)proc->proc_name.vpid);
+    free(theirs);
 }
 
 bool nicstride_all_agree(ompi_communicator_t *comm)
 {
-    if (!nicstride_wanted())
-        return true;
-    look(comm, found);
-    if (onic_agree_among(comm, joins, found, FACTS))
+    if (!wanted() || onic_agree_among(comm, joins))
         return true;
     warn_differs(comm);
     return false;
-}
-
-int nicstride_addresses(ompi_communicator_t *comm, size_t *most_p)
-{
-    int rc = OMPI_SUCCESS;
-
-    if (!nicstride_wanted()) {
-        look(comm, found);
-        rc = onic_agree_all(comm, found, FACTS);
-    }
-    *most_p = found[KNOWN] ? 0 : (size_t)-found[MINUS_BYTES];
-    return rc;
 }
 
 /* ---- the transport --------------------------------------------------------------------------- */

@@ -54,29 +54,21 @@ void nicstride_agreement_fini(void);
  *  per host. Any MPI thread. */
 bool nicstride_all_agree(ompi_communicator_t *comm);
 
-/** True if the user has asked for this component. With the initial priority another component is
- *  chosen if there is one, and nothing needs to be exchanged. */
-bool nicstride_wanted(void);
-
-/** Sets `*most_p` to the most bytes that a member's address takes up, if addresses must be
- *  exchanged; 0 if all members know all addresses. Must follow nicstride_all_agree for the same
- *  window, in the same thread of each member. All members get the same result. */
-int nicstride_addresses(ompi_communicator_t *comm, size_t *most_p);
-
 /* ---- making windows (window.c, memory.c) ----------------------------------------------------- */
 
-/** What each rank sends all others when a window is made, in one exchange. No padding. */
+/** What each rank sends all others when a window is made. No padding. */
 typedef struct nicstride_facts {
     int32_t rc;      /**< why the rank cannot take part, or OMPI_SUCCESS */
     int32_t leader;  /**< leader of its node (onic_node_leader); itself, if it must be alone */
-    int32_t address; /**< bytes of its own address, if that is sent */
-    int32_t wishes;  /**< how its memory must lie: a set of NICSTRIDE_WANTS_... */
+    int32_t address; /**< bytes of its own address */
+    int32_t wishes;  /**< a set of NICSTRIDE_WANTS_... */
     nicstride_rank_info_t info;
 } nicstride_facts_t;
 
 enum {
     NICSTRIDE_WANTS_CONTIGUOUS = 1, /**< the parts of a shared window lie one behind another */
-    NICSTRIDE_WANTS_PAGES = 2       /**< memory begins at a page */
+    NICSTRIDE_WANTS_PAGES = 2,      /**< memory begins at a page */
+    NICSTRIDE_WANTS_ADDRESSES = 4   /**< the rank does not know the addresses of all */
 };
 
 /** The value of a boolean key; false if it is not given. `info` may be NULL. */

@@ -72,25 +72,33 @@ static int shared_query(ompi_win_t *win, int rank, size_t *size, onic_disp_unit_
 
 static int allocate_tables(nicstride_module_t *m)
 {
-    size_t n = (size_t)m->size;
+    const size_t n = (size_t)m->size;
+    uint8_t *target = malloc(n);
 
-    m->peer = calloc(1, nicstride_rank_bytes(n));
-    if (m->peer == NULL)
+    m->peer = calloc(n, sizeof(*m->peer));
+    if (target == NULL || m->peer == NULL) {
+        free(target);
         return OMPI_ERR_OUT_OF_RESOURCE;
-    m->epoch_target = (uint8_t *)(m->peer + n);
-    nicstride_epoch_init(&m->epoch, (uint32_t)n, m->epoch_target);
+    }
+    nicstride_epoch_init(&m->epoch, (uint32_t)n, target);
     return OMPI_SUCCESS;
 }
 
+static void give_name(nicstride_module_t *m)
+{
+    onic_transport_lock();
+    m->name = ++nicstride_component.last_name;
+    onic_transport_unlock();
+}
+
+/** From now on messages find the window. Must come before the last exchange, after which they
+ *  arrive. */
 static int enlist(nicstride_module_t *m)
 {
-    nicstride_component_t *c = &nicstride_component;
     int rc;
 
-    nicstride_find_handlers();
     onic_transport_lock();
-    m->name = ++c->last_name;
-    rc = opal_hash_table_set_value_uint32(&c->windows, m->name, m);
+    rc = opal_hash_table_set_value_uint32(&nicstride_component.windows, m->name, m);
     onic_transport_unlock();
     return rc;
 }
@@ -123,7 +131,10 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
         return facts;
     facts.leader =
         c->params.node || m->flavor == MPI_WIN_FLAVOR_SHARED ? onic_node_leader(m->comm) : m->rank;
+    facts.address = (int32_t)onic_address_record_size();
     facts.wishes = nicstride_memory_wants(m, info);
+    if (!onic_transport_knows(m->comm))
+        facts.wishes |= NICSTRIDE_WANTS_ADDRESSES;
     facts.info = (nicstride_rank_info_t){
         .size = dynamic ? 0 : size,
         .name = onic_rank_name(m->comm, m->rank),
@@ -136,46 +147,12 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
     return facts;
 }
 
-/** What all ranks have sent each other: facts, and addresses unless all know them already. */
-typedef struct gathered {
-    nicstride_facts_t *facts;
-    char *records; /**< for each rank a copy of its facts and then its address; or NULL */
-    size_t stride; /**< bytes of a record */
-} gathered_t;
-
-/** Exchanges facts and addresses, which take up to `most` bytes each. */
-static int share_with_address(nicstride_module_t *m, const nicstride_facts_t *mine, size_t most,
-                              gathered_t *all)
-{
-    all->stride = sizeof(*mine) + (most + 7) / 8 * 8;
-    char *record = calloc(1, all->stride);
-    all->records = malloc((size_t)m->size * all->stride);
-    if (record == NULL || all->records == NULL)
-        onic_abort_no_memory(m->comm, "a window");
-    nicstride_facts_t *facts = (void *)record;
-    *facts = *mine;
-    if (facts->rc == OMPI_SUCCESS)
-        facts->address = (int32_t)onic_address_record(facts + 1, most);
-    const int rc = onic_share(m->comm, record, (int)all->stride, all->records);
-
-    for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++)
-        memcpy(&all->facts[i], all->records + (size_t)i * all->stride, sizeof(*mine));
-    free(record);
-    return rc;
-}
-
 /** The first exchange. Returns the worst code of all ranks, or OMPI_SUCCESS after finding the
  *  node. */
-static int meet(nicstride_module_t *m, const nicstride_facts_t *mine, gathered_t *all)
+static int meet(nicstride_module_t *m, const nicstride_facts_t *mine, nicstride_facts_t *facts)
 {
-    nicstride_facts_t *facts = all->facts;
-    size_t most;
-    int rc = nicstride_addresses(m->comm, &most);
+    int rc = onic_share(m->comm, mine, sizeof(*mine), facts);
 
-    if (rc == OMPI_SUCCESS && most > 0)
-        rc = share_with_address(m, mine, most, all);
-    else if (rc == OMPI_SUCCESS)
-        rc = onic_share(m->comm, mine, sizeof(*mine), facts);
     for (int i = 0; i < m->size && rc == OMPI_SUCCESS; i++)
         rc = facts[i].rc;
     if (rc == OMPI_SUCCESS)
@@ -183,14 +160,17 @@ static int meet(nicstride_module_t *m, const nicstride_facts_t *mine, gathered_t
     return rc;
 }
 
-/** Makes sure that the addresses of all ranks are known. */
-static int find_peers(nicstride_module_t *m, const gathered_t *all)
+/** Exchanges addresses, unless each rank knows those of all. */
+static int find_peers(nicstride_module_t *m, const nicstride_facts_t *facts)
 {
-    const nicstride_facts_t *first = (const void *)all->records;
+    bool wanted = false;
+    int32_t most = 0;
 
-    return first == NULL
-               ? OMPI_SUCCESS
-               : onic_transport_keep(m->comm, &m->node, first + 1, &first->address, all->stride);
+    for (int i = 0; i < m->size; i++) {
+        wanted = wanted || (facts[i].wishes & NICSTRIDE_WANTS_ADDRESSES) != 0;
+        most = facts[i].address > most ? facts[i].address : most;
+    }
+    return wanted ? onic_transport_exchange(m->comm, &m->node, (size_t)most) : OMPI_SUCCESS;
 }
 
 static void init_ctl(nicstride_module_t *m)
@@ -236,7 +216,9 @@ static int prepare(nicstride_module_t *m, void **base, size_t size, onic_disp_un
         rc = allocate_tables(m);
     if (rc == OMPI_SUCCESS)
         rc = nicstride_open_wire();
-    return rc == OMPI_SUCCESS ? enlist(m) : rc;
+    nicstride_find_handlers();
+    give_name(m);
+    return rc;
 }
 
 static int take_near(nicstride_module_t *m)
@@ -251,7 +233,6 @@ static int take_near(nicstride_module_t *m)
         m->near[i] = onic_peer_named(onic_rank_name(m->comm, m->node.ranks[i]));
         rc = m->near[i] != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
     }
-    m->refers = rc == OMPI_SUCCESS;
     onic_transport_unlock();
     return rc;
 }
@@ -260,24 +241,24 @@ static int take_near(nicstride_module_t *m)
 static int find_nodes(nicstride_module_t *m, const int32_t *leaders, size_t stride)
 {
     nicstride_fence_t *f = &m->fence;
+    int *firsts = malloc((size_t)m->size * sizeof(*firsts)), *fit;
 
+    if (firsts == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
     f->nodes = 0;
     for (int i = 0; i < m->size; i++) {
         if (i == m->node.ranks[0])
             f->node = f->nodes;
-        f->nodes += onic_node_first(leaders, stride, i) == i;
+        if (onic_node_first(leaders, stride, i) == i)
+            firsts[f->nodes++] = i;
     }
     free(m->firsts);
     free(m->done);
+    fit = realloc(firsts, (size_t)f->nodes * sizeof(*firsts));
+    m->firsts = fit != NULL ? fit : firsts;
     m->done_step = f->nodes == 1;
-    m->firsts = calloc(1, nicstride_node_bytes((size_t)f->nodes));
     m->done = calloc(m->done_step ? (size_t)m->size : 1, sizeof(*m->done));
-    if (m->firsts == NULL || m->done == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    for (int i = 0, n = 0; i < m->size; i++)
-        if (onic_node_first(leaders, stride, i) == i)
-            m->firsts[n++] = i;
-    return OMPI_SUCCESS;
+    return m->done != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
 
 /** Exchanges the leaders of nodes again, because some processes of one node cannot share memory. */
@@ -298,9 +279,8 @@ static int find_nodes_again(nicstride_module_t *m)
 /** Builds the window after the first exchange. Each process takes every step; the last agreement
  *  finds out who failed. */
 static int build(nicstride_module_t *m, void **base, size_t size, opal_info_t *info,
-                 const gathered_t *all)
+                 const nicstride_facts_t *facts)
 {
-    const nicstride_facts_t *facts = all->facts;
     int rc = nicstride_make_memory(m, base, size, facts);
     if (nicstride_component.params.check > 0) {
         const nicstride_promises_t promises = nicstride_info_promises(info);
@@ -308,7 +288,7 @@ static int build(nicstride_module_t *m, void **base, size_t size, opal_info_t *i
 
         rc = rc == OMPI_SUCCESS ? checked : rc;
     }
-    const int found = find_peers(m, all);
+    const int found = find_peers(m, facts);
 
     if (rc == OMPI_SUCCESS)
         rc = found;
@@ -321,7 +301,7 @@ static int build(nicstride_module_t *m, void **base, size_t size, opal_info_t *i
     if (rc == OMPI_SUCCESS && m->flavor == MPI_WIN_FLAVOR_SHARED && m->node.n < m->size)
         rc = nicstride_select_error(OMPI_ERR_RMA_SHARED,
                                     "the members of the communicator do not all share memory");
-    return rc;
+    return rc == OMPI_SUCCESS ? enlist(m) : rc;
 }
 
 /** The last exchange, which is also the barrier: no message comes before all are ready for it.
@@ -340,30 +320,29 @@ static int agree(nicstride_module_t *m, int rc, bool whole)
     return facts[3] != 0 ? OMPI_SUCCESS : find_nodes_again(m);
 }
 
-/** Makes a window with at most three exchanges between all ranks, as programs make windows in
- *  loops. */
+/** Makes a window. Programs do so in loops, so that it takes two exchanges between all ranks, and
+ * one more where addresses are not known. */
 static int make(nicstride_module_t *m, void **base, size_t size, onic_disp_unit_t disp_unit,
                 opal_info_t *info)
 {
-    gathered_t all = {.facts = malloc((size_t)m->size * sizeof(*all.facts))};
+    nicstride_facts_t *facts = malloc((size_t)m->size * sizeof(*facts));
     const nicstride_facts_t mine =
         facts_of(m, prepare(m, base, size, disp_unit), base, size, disp_unit, info);
 
-    if (all.facts == NULL)
+    if (facts == NULL)
         onic_abort_no_memory(m->comm, "a window");
-    int rc = meet(m, &mine, &all);
+    int rc = meet(m, &mine, facts);
     if (rc == OMPI_SUCCESS) {
         const int n = m->node.n;
 
-        rc = build(m, base, size, info, &all);
+        rc = build(m, base, size, info, facts);
         if (rc == OMPI_SUCCESS) {
             m->win->w_osc_module = &m->super;
             rc = nicstride_subscribe_info(m->win);
         }
         rc = agree(m, rc, m->node.n == n);
     }
-    free(all.records);
-    free(all.facts);
+    free(facts);
     return rc;
 }
 

@@ -58,7 +58,7 @@ static inline bool nicstride_wants_pages(const char *alignment)
 
 /* ---- tables -------------------------------------------------------------------------------------
  *
- * What a window keeps for each rank, and what it exchanges to be made. */
+ * What a window exchanges to be made. */
 
 /** What each rank sends the others about its part of the window, as each node keeps it once in
  *  shared memory. No padding. */
@@ -71,16 +71,3 @@ typedef struct nicstride_rank_info {
     uint32_t granularity; /**< bytes that an accumulate locks at once, as the program asked for this
                              rank's memory (protocol/discipline.h); 0: not given */
 } nicstride_rank_info_t;
-
-/** Bytes that each process keeps for its ranks: the pointers to their peers and their epoch
- *  state. */
-static inline size_t nicstride_rank_bytes(size_t ranks)
-{
-    return ranks * (sizeof(void *) + sizeof(uint8_t));
-}
-
-/** Bytes that it keeps for nodes: the first rank of each. */
-static inline size_t nicstride_node_bytes(size_t nodes)
-{
-    return nodes * sizeof(int);
-}

@@ -12,28 +12,15 @@
 #include "common/transport/shm/node.h"
 #include "test/mpi/testlib.h"
 
-/** All tell all their addresses, of at most `most` bytes. */
-static int exchange(MPI_Comm comm, int rank, int n, size_t most)
-{
-    const size_t begin = sizeof(int64_t), stride = begin + (most + 7) / 8 * 8;
-    onic_node_t alone = {.n = 1, .ranks = &rank};
-    char *mine = tl_alloc(stride), *all = tl_alloc((size_t)n * stride);
-    *(int32_t *)(void *)mine = (int32_t)onic_address_record(mine + begin, most);
-    TL_MPI(MPI_Allgather(mine, (int)stride, MPI_BYTE, all, (int)stride, MPI_BYTE, comm));
-    const int rc = onic_transport_keep(comm, &alone, all + begin, (void *)all, stride);
-    free(mine);
-    free(all);
-    return rc;
-}
-
 int peers_get(MPI_Comm comm, onic_peer_t **peers)
 {
     int rank, n, rc = 0, facts[] = {onic_transport_knows(comm), -(int)onic_address_record_size()};
     TL_MPI(MPI_Comm_rank(comm, &rank));
     TL_MPI(MPI_Comm_size(comm, &n));
+    onic_node_t alone = {.n = 1, .ranks = &rank};
     TL_MPI(MPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MIN, comm));
     if (!facts[0])
-        rc = exchange(comm, rank, n, (size_t)-facts[1]);
+        rc = onic_transport_exchange(comm, &alone, (size_t)-facts[1]);
     onic_transport_lock();
     for (int i = 0; i < n && rc == 0; i++) {
         peers[i] = onic_peer_named(onic_rank_name(comm, i));

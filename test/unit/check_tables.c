@@ -34,7 +34,8 @@ START_TEST(tables_are_small)
     const unsigned sizes[] = {1000, 10000}, ranks = sizes[_i];
     const unsigned nodes = (ranks + LOCAL - 1) / LOCAL;
     const onic_address_t address = {.ucx_len = UCX};
-    const double own = (double)(nicstride_rank_bytes(ranks) + nicstride_node_bytes(nodes)) / ranks +
+    /* Of a rank its peer and its epoch, of a node its first rank. */
+    const double own = sizeof(void *) + 1 + (double)sizeof(int) * nodes / ranks +
                        (double)sizeof(nicstride_rank_info_t) / LOCAL;
     const double queue = (double)nicstride_lockq_size(ranks) / ranks;
     const double table =
