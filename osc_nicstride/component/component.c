@@ -78,7 +78,7 @@ static int component_init(bool progress_threads, bool mpi_threads)
     nicstride_flattened.keyval = MPI_KEYVAL_INVALID;
     if (opal_hash_table_init(&c->windows, 16) != OPAL_SUCCESS)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    return nicstride_elements_init();
+    return nicstride_ops_init();
 }
 
 static int component_query(ompi_win_t *win, void **base, size_t size, onic_disp_unit_t disp_unit,
@@ -126,7 +126,7 @@ static int component_finalize(void)
     /* If the transport stays open, its peers still point at these. */
     if (closed)
         nicstride_processes_fini();
-    nicstride_elements_fini();
+    nicstride_ops_fini();
     OBJ_DESTRUCT(&nicstride_flattened.lock);
     OBJ_DESTRUCT(&c->windows);
     return OMPI_SUCCESS;

@@ -77,18 +77,9 @@ static int open_result(nicstride_transfer_t *t, const nicstride_arguments_t *g,
     return nicstride_check_host(t->m, t->call, "result", result->base, &t->result);
 }
 
-/** True if the operation is predefined and defined for the type, which is predefined, too. Open MPI
- *  checks neither in MPI_Fetch_and_op. */
-static bool reduces(ompi_op_t *op, const ompi_datatype_t *dt)
-{
-    const int slot = ompi_op_is_intrinsic(op) ? ompi_op_ddt_map[dt->id] : -1;
-
-    return slot >= 0 && op->o_func.intrinsic.fns[slot] != NULL;
-}
-
-/** Bytes of the target if all sides have equally many contiguous elements of one predefined type
- *  for which the operation is defined; else 0. */
-static inline size_t plain_update(const nicstride_arguments_t *g, ompi_op_t *op,
+/** Bytes of the target if all sides have equally many contiguous elements of one predefined type;
+ *  else 0. */
+static inline size_t plain_update(const nicstride_arguments_t *g, const ompi_op_t *op,
                                   const result_t *result)
 {
     const size_t bytes = nicstride_gapless_bytes(g->target_dt, (size_t)g->target_count);
@@ -101,49 +92,39 @@ static inline size_t plain_update(const nicstride_arguments_t *g, ompi_op_t *op,
         return 0;
     if (op == &ompi_mpi_op_no_op.op)
         return fetches ? bytes : 0;
-    return g->origin_dt == g->target_dt && g->origin_count == g->target_count &&
-                   (op == &ompi_mpi_op_replace.op || reduces(op, g->target_dt))
-               ? bytes
-               : 0;
+    return g->origin_dt == g->target_dt && g->origin_count == g->target_count ? bytes : 0;
 }
 
 /** Applies an update to mapped memory if it is short enough to be done at once. */
 static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments_t *g,
-                                ompi_op_t *op, const result_t *result, size_t bytes)
+                                nicstride_accop_t *accop, const result_t *result, size_t bytes)
 {
-    nicstride_accop_t accop;
-    void *at;
+    void *at =
+        bytes <= NICSTRIDE_LOCK_SPAN ? nicstride_mapped_bytes(m, g->target, g->disp, bytes) : NULL;
 
-    if (bytes > NICSTRIDE_LOCK_SPAN)
+    if (at == NULL || nicstride_update(m, onic_node_index(&m->node, g->target), &accop->apply, at,
+                                       nicstride_disp_of(m, g->target, at), g->origin, result->base,
+                                       bytes / accop->apply.size) != OMPI_SUCCESS)
         return false;
-    at = nicstride_mapped_bytes(m, g->target, g->disp, bytes);
-    if (at == NULL ||
-        !nicstride_accop_init(&accop, (unsigned)nicstride_op_index(op), (unsigned)g->target_dt->id))
-        return false;
-    if (nicstride_update(m, onic_node_index(&m->node, g->target), &accop.apply, at,
-                         nicstride_disp_of(m, g->target, at), g->origin, result->base,
-                         bytes / accop.apply.size) != OMPI_SUCCESS)
-        return false;
-    nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
+    nicstride_count(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
 }
 
 /** Sends an update in a short message. */
-static bool send_update(nicstride_module_t *m, const nicstride_arguments_t *g, ompi_op_t *op,
-                        const result_t *result, size_t bytes)
+static bool send_update(nicstride_module_t *m, const nicstride_arguments_t *g,
+                        const nicstride_accop_t *accop, const result_t *result, size_t bytes)
 {
-    const bool fetches = result->dt != NULL;
+    const bool fetches = result->dt != NULL, sends = accop->apply.kind != NICSTRIDE_APPLY_NO_OP;
     nicstride_short_t s = {
         .type = fetches ? NICSTRIDE_MSG_GET_ACC : NICSTRIDE_MSG_ACC,
-        .op = (uint16_t)nicstride_op_index(op),
+        .op = (uint16_t)nicstride_op_index(accop->op),
         .dtype = (uint16_t)g->target_dt->id,
         .bytes = bytes,
-        .data = op != &ompi_mpi_op_no_op.op ? g->origin : NULL,
+        .data = sends ? g->origin : NULL,
         .result = fetches ? result->base : NULL,
     };
 
-    return (s.data != NULL || op == &ompi_mpi_op_no_op.op) &&
-           nicstride_send_short(m, g->target, g->disp, &s);
+    return (s.data != NULL || !sends) && nicstride_send_short(m, g->target, g->disp, &s);
 }
 
 static int accumulate(ompi_win_t *win, const nicstride_arguments_t *arguments, ompi_op_t *op,
@@ -178,9 +159,13 @@ static inline int accumulate_at_once(ompi_win_t *win, const nicstride_arguments_
 {
     nicstride_module_t *m = nicstride_module(win);
     const size_t bytes = plain_update(g, op, result);
+    nicstride_accop_t accop;
 
-    if (bytes > 0 && (nicstride_is_mapped(m, g->target) ? apply_mapped(m, g, op, result, bytes)
-                                                        : send_update(m, g, op, result, bytes)))
+    if (bytes > 0 &&
+        nicstride_accop_init(&accop, (unsigned)nicstride_op_index(op),
+                             (unsigned)g->target_dt->id) &&
+        (nicstride_is_mapped(m, g->target) ? apply_mapped(m, g, &accop, result, bytes)
+                                           : send_update(m, g, &accop, result, bytes)))
         return OMPI_SUCCESS;
     return accumulate(win, g, op, result, NULL);
 }
@@ -274,7 +259,7 @@ static inline bool swap_at_once(nicstride_module_t *m, const void *origin, const
         nicstride_swap(m, onic_node_index(&m->node, target), at, nicstride_disp_of(m, target, at),
                        bytes, compare, origin, result) != OMPI_SUCCESS)
         return false;
-    nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
+    nicstride_count(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
 }
 

@@ -3,35 +3,23 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Predefined operations and element types: their numbers on the wire and how to apply them.
- *  A type travels as Open MPI's number for it; types of the same representation share one (MPI_INT
- *  and MPI_INT32_T). May run on the server thread, so only predefined objects are read. */
+ *  An operation travels as its number in Fortran, a type as Open MPI's number for it; types of the
+ *  same representation share one (MPI_INT and MPI_INT32_T). May run on the server thread, so only
+ * predefined objects are read. */
 
 #include "osc_nicstride/window/op.h"
 #include "common/layout/flatten.h"
 
 #include "ompi/datatype/ompi_datatype_internal.h"
+#include "opal/class/opal_pointer_array.h"
 
-/* The number after Open MPI's own ones: MPI_NO_OP has none there. */
-#define OP_NO_OP OMPI_OP_NUM_OF_TYPES
-
-static ompi_op_t *const ops[] = {
-    [OMPI_OP_MAX] = &ompi_mpi_op_max.op,         [OMPI_OP_MIN] = &ompi_mpi_op_min.op,
-    [OMPI_OP_SUM] = &ompi_mpi_op_sum.op,         [OMPI_OP_PROD] = &ompi_mpi_op_prod.op,
-    [OMPI_OP_LAND] = &ompi_mpi_op_land.op,       [OMPI_OP_BAND] = &ompi_mpi_op_band.op,
-    [OMPI_OP_LOR] = &ompi_mpi_op_lor.op,         [OMPI_OP_BOR] = &ompi_mpi_op_bor.op,
-    [OMPI_OP_LXOR] = &ompi_mpi_op_lxor.op,       [OMPI_OP_BXOR] = &ompi_mpi_op_bxor.op,
-    [OMPI_OP_MAXLOC] = &ompi_mpi_op_maxloc.op,   [OMPI_OP_MINLOC] = &ompi_mpi_op_minloc.op,
-    [OMPI_OP_REPLACE] = &ompi_mpi_op_replace.op, [OP_NO_OP] = &ompi_mpi_op_no_op.op,
-};
+/* The predefined operations by Open MPI's numbers for Fortran. Looked up once, because its own
+ * table may move while programs make operations. */
+static ompi_op_t *ops[OMPI_OP_BASE_FORTRAN_OP_MAX];
 
 int nicstride_op_index(const ompi_op_t *op)
 {
-    if (op == &ompi_mpi_op_no_op.op)
-        return OP_NO_OP;
-    for (int i = 0; i < (int)(sizeof(ops) / sizeof(ops[0])); i++)
-        if (ops[i] == op)
-            return i;
-    return -1;
+    return (op->o_flags & OMPI_OP_FLAGS_INTRINSIC) != 0 ? op->o_f_to_c_index : -1;
 }
 
 /* LONG and UNSIGNED_LONG have numbers of their own. All other C integers, and the sized ones of
@@ -88,10 +76,12 @@ static void reduce(void *ctx, const void *src, void *dst, size_t n)
  * none. Made once, because handlers may only read predefined objects of Open MPI. */
 static onic_layout_t elements[OMPI_DATATYPE_MPI_UNAVAILABLE];
 
-int nicstride_elements_init(void)
+int nicstride_ops_init(void)
 {
     size_t size, extent;
 
+    for (int i = 0; i < OMPI_OP_BASE_FORTRAN_OP_MAX; i++)
+        ops[i] = opal_pointer_array_get_item(ompi_op_f_to_c_table, i);
     for (unsigned i = 0; i < OMPI_DATATYPE_MPI_UNAVAILABLE; i++)
         if (nicstride_dtype_size(i, &size, &extent) && size != extent &&
             onic_flatten(dtype_at(i), 1, &elements[i], NULL) != OMPI_SUCCESS)
@@ -99,7 +89,7 @@ int nicstride_elements_init(void)
     return OMPI_SUCCESS;
 }
 
-void nicstride_elements_fini(void)
+void nicstride_ops_fini(void)
 {
     for (unsigned i = 0; i < OMPI_DATATYPE_MPI_UNAVAILABLE; i++)
         onic_layout_fini(&elements[i]);
@@ -109,7 +99,7 @@ bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype)
 {
     int slot;
 
-    if (op >= sizeof(ops) / sizeof(ops[0]) || ops[op] == NULL ||
+    if (op == OMPI_OP_BASE_FORTRAN_NULL || op >= OMPI_OP_BASE_FORTRAN_OP_MAX ||
         !nicstride_dtype_size(dtype, &a->apply.size, &a->apply.extent))
         return false;
     a->op = ops[op];
@@ -117,9 +107,9 @@ bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype)
     a->apply.reduce = reduce;
     a->apply.ctx = a;
     a->apply.elem = &elements[dtype];
-    a->apply.kind = op == OP_NO_OP          ? NICSTRIDE_APPLY_NO_OP
-                    : op == OMPI_OP_REPLACE ? NICSTRIDE_APPLY_REPLACE
-                                            : NICSTRIDE_APPLY_REDUCE;
+    a->apply.kind = op == OMPI_OP_BASE_FORTRAN_NO_OP     ? NICSTRIDE_APPLY_NO_OP
+                    : op == OMPI_OP_BASE_FORTRAN_REPLACE ? NICSTRIDE_APPLY_REPLACE
+                                                         : NICSTRIDE_APPLY_REDUCE;
     if (a->apply.kind != NICSTRIDE_APPLY_REDUCE)
         return true;
     if (a->apply.size != a->apply.extent && elements[dtype].size == 0)

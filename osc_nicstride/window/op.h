@@ -46,9 +46,9 @@ typedef struct nicstride_accop {
     ompi_datatype_t *dt;
 } nicstride_accop_t;
 
-/** Make and free the layouts of element types that have gaps. */
-int nicstride_elements_init(void);
-void nicstride_elements_fini(void);
+/** Begin and end the use of operations. */
+int nicstride_ops_init(void);
+void nicstride_ops_fini(void);
 
 /** Prepares an operation; false if it is not defined for the type. */
 bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype);
