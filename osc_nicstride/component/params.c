@@ -167,13 +167,10 @@ int nicstride_params_check(const mca_base_component_t *c)
     }
 
 static const onic_counter_t counters[] = {
-    COUNTER(accumulates, "Calls that accumulate, fetch_and_op and compare_and_swap among them", 0),
     COUNTER(messages, "Fragments sent to targets", 0),
     COUNTER(batches, "Short messages sent together, several in one", 0),
-
     COUNTER(locks_together, "Locks asked for in one message with an operation", 0),
     COUNTER(window_locks, "Times that the lock of a window was asked for", 0),
-    COUNTER(slot_answers, "Answers to single operations that came by shared memory", 0),
     COUNTER(wakeups, "Helper threads of other processes that were woken", 0),
     {"queued",
      "Messages that came through a queue of this process, those of the point-to-point layer "

@@ -36,15 +36,13 @@ void nicstride_window_destroy(nicstride_module_t *m)
         if (nicstride_methods[i] != NULL && nicstride_methods[i]->free != NULL)
             nicstride_methods[i]->free(m);
     onic_transport_lock();
-    m->refers = false;
     nicstride_forget_accesses_locked(m);
     nicstride_withdraw_locked(m);
-    for (int i = 0; m->peer != NULL && i < m->size; i++) {
-        if (m->peer[i] == NULL)
-            continue;
-        nicstride_drop_waiting_locked(m->peer[i]);
-        nicstride_keys_free_locked(m->peer[i]);
-        nicstride_peer_free_locked(m->peer[i]);
+    for (nicstride_peer_t *p = m->peers, *next; p != NULL; p = next) {
+        next = p->next;
+        nicstride_drop_waiting_locked(p);
+        nicstride_keys_free_locked(p);
+        nicstride_peer_free_locked(p);
     }
     onic_transport_unlock();
     nicstride_check_end(m);
@@ -55,6 +53,7 @@ void nicstride_window_destroy(nicstride_module_t *m)
     free(m->mapped);
     free(m->near);
     free(m->peer);
+    free(m->epoch.target);
     free(m->start_ranks);
     free(m->post_ranks);
     free(m->done);
@@ -71,10 +70,8 @@ void nicstride_window_destroy(nicstride_module_t *m)
 static void orphan(nicstride_module_t *m)
 {
     onic_transport_lock();
-    for (int i = 0; i < m->size; i++)
-        if (m->peer[i] != NULL)
-            nicstride_queue_drop_locked(m->peer[i]);
-    m->refers = false;
+    for (nicstride_peer_t *p = m->peers; p != NULL; p = p->next)
+        nicstride_queue_drop_locked(p);
     onic_transport_unlock();
     ompi_comm_free(&m->comm);
     m->comm = NULL;
@@ -86,9 +83,8 @@ static void orphan(nicstride_module_t *m)
 static void end_operations(nicstride_module_t *m)
 {
     onic_transport_lock();
-    for (int i = 0; i < m->size; i++)
-        if (m->peer[i] != NULL)
-            nicstride_ops_fail_locked(m->peer[i]);
+    for (nicstride_peer_t *p = m->peers; p != NULL; p = p->next)
+        nicstride_ops_fail_locked(p);
     onic_transport_unlock();
 }
 
@@ -103,9 +99,8 @@ static bool has_left(void *arg)
  *  any more. */
 static void await_sent(nicstride_module_t *m)
 {
-    for (int i = 0; i < m->size; i++)
-        if (m->peer[i] != NULL)
-            nicstride_wait(m->peer[i], NICSTRIDE_WAKE, has_left, m->peer[i]);
+    for (nicstride_peer_t *p = nicstride_peers(m); p != NULL; p = p->next)
+        nicstride_wait(p, NICSTRIDE_WAKE, has_left, p);
 }
 
 /** True if something is still being sent. After a flush that is so only if the flush failed. */
@@ -114,8 +109,8 @@ static bool in_flight(const nicstride_module_t *m)
     bool found = false;
 
     onic_transport_lock();
-    for (int i = 0; i < m->size && !found; i++)
-        found = m->peer[i] != NULL && nicstride_ops_in_flight_locked(m->peer[i]);
+    for (nicstride_peer_t *p = m->peers; p != NULL && !found; p = p->next)
+        found = nicstride_ops_in_flight_locked(p);
     onic_transport_unlock();
     return found;
 }
@@ -131,9 +126,8 @@ bool nicstride_free_orphans(bool wire_closed)
             all = false;
             continue;
         }
-        for (int i = 0; i < m->size; i++)
-            if (m->peer[i] != NULL)
-                nicstride_ops_drop(m->peer[i]);
+        for (nicstride_peer_t *p = m->peers; p != NULL; p = p->next)
+            nicstride_ops_drop(p);
         nicstride_window_destroy(m);
     }
     nicstride_component.orphans = NULL;

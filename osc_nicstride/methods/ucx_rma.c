@@ -199,17 +199,24 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 
 /* ---- arrival --------------------------------------------------------------------------------- */
 
+/** Gives the peer up if it is not known what became of its puts. */
+static void give_up(nicstride_peer_t *p, void *arg)
+{
+    const nicstride_process_t *process = arg;
+    const puts_t *puts = process->of_row[ME];
+
+    if (p->process == process && p->keys != NULL && p->keys->begun[ME].put > puts->landed)
+        nicstride_give_up_locked(p);
+}
+
 static void flushed_cb(void *arg, int status)
 {
     nicstride_process_t *process = arg;
     puts_t *puts = process->of_row[ME];
-    nicstride_peer_t *p;
 
-    /* It will never be known what became of these puts, so each window's flush must report an
-     * error. */
-    LIST_FOREACH(p, &process->peers, of_process)
-        if (status != OMPI_SUCCESS && p->keys != NULL && p->keys->begun[ME].put > puts->landed)
-            nicstride_give_up_locked(p);
+    /* Each window's flush must report an error. */
+    if (status != OMPI_SUCCESS)
+        nicstride_peers_each_locked(give_up, process);
     puts->landed = puts->flushing;
     puts->flushing = 0;
 }

@@ -160,8 +160,6 @@ static int start(nicstride_transfer_t *t, bool *done_p)
         onic_transport_unlock();
     }
     nicstride_count(method, bytes);
-    if (is_update(t))
-        nicstride_add(&nicstride_counters.accumulates, 1);
     return rc;
 }
 
@@ -208,8 +206,6 @@ bool nicstride_send_short(nicstride_module_t *m, int target, ptrdiff_t disp, nic
         !nicstride_short_start(p, s))
         return false;
 
-    if (s->type >= NICSTRIDE_MSG_ACC)
-        nicstride_add(&nicstride_counters.accumulates, 1);
     nicstride_count(NICSTRIDE_METHOD_PACK, s->bytes);
     return true;
 }

@@ -72,13 +72,6 @@ int nicstride_run(nicstride_transfer_t *t, int rc, ompi_request_t **request_p);
  *  half of the time of a put of 8 bytes in a series. */
 bool nicstride_send_short(nicstride_module_t *m, int target, ptrdiff_t disp, nicstride_short_t *s);
 
-/** Counts an accumulate that accesses `bytes` bytes of the target. */
-static inline void nicstride_count_accumulate(nicstride_method_t method, uint64_t bytes)
-{
-    nicstride_add(&nicstride_counters.accumulates, 1);
-    nicstride_count(method, bytes);
-}
-
 /** Set Open MPI's functions for these calls. The functions have Open MPI's arguments, which Open
  *  MPI has checked unless a function says otherwise. MPI threads, no lock held. They return
  *  OMPI_SUCCESS, or an error of MPI's or Open MPI's after a text. */

@@ -2,10 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file A lock that an origin asks for by message: a target's, or the window's, which rank 0
- *  keeps.
+/** @file The lock of a target on another node, which an origin asks for by message.
  *
- *  The request for a target's lock is held back until the first operation, which goes along if it
+ *  The request is held back until the first operation, which goes along if it
  *  is short. The release goes along, too, if the epoch ends before the request has left. A target
  *  that can grant the lock at once handles these as well, and its grant says so. Otherwise it drops
  *  all but the request, which it queues; the origin sends the rest again when it has the lock. So a

@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-#include "osc_nicstride/protocol/lockq.h"
-
 void nicstride_epoch_init(nicstride_epoch_t *e, uint32_t n, uint8_t *target)
 {
     memset(target, 0, n);
@@ -129,8 +127,6 @@ const char *nicstride_epoch_lock(nicstride_epoch_t *e, uint32_t target, uint8_t 
 {
     if (target >= e->n)
         return NICSTRIDE_NO_SUCH_TARGET;
-    if (type != NICSTRIDE_LOCK_SHARED && type != NICSTRIDE_LOCK_EXCLUSIVE)
-        return "the lock type is neither shared nor exclusive";
     if (e->access == NICSTRIDE_ACCESS_LOCK) {
         if (e->target[target] != 0)
             return "a lock is already held at that target";

@@ -28,10 +28,11 @@ typedef struct nicstride_epoch {
     bool exposed;    /**< between post and wait */
     uint32_t n;      /**< ranks of the window */
     uint32_t locks;  /**< targets locked */
-    uint8_t *target; /**< for each rank: 0, a lock type (lockq.h), or NICSTRIDE_TARGET_STARTED */
+    uint8_t *target; /**< for each rank: 0, a lock type (lockq.h), or one of these: */
 } nicstride_epoch_t;
 
-#define NICSTRIDE_TARGET_STARTED 0x80
+#define NICSTRIDE_TARGET_STARTED    0x80
+#define NICSTRIDE_TARGET_NOT_LOCKED 0x81 /**< its lock is not taken (MPI_MODE_NOCHECK) */
 
 #define NICSTRIDE_NO_SUCH_TARGET "there is no such rank in the window"
 
@@ -107,21 +108,3 @@ static inline const char *nicstride_epoch_passive(const nicstride_epoch_t *e, ui
 
 /** Checks MPI_Win_free: no epoch but a fence epoch may be open. */
 const char *nicstride_epoch_free(const nicstride_epoch_t *e);
-
-/** The state of a wait for a notice of post or complete. Notices are counted; the counter wraps,
- *  and notices are used one by one. One that arrived before its sender was lost counts like any
- *  other. */
-typedef enum nicstride_notice {
-    NICSTRIDE_NOTICE_AWAITED, /**< it may still come */
-    NICSTRIDE_NOTICE_HERE,    /**< it has arrived and can be used */
-    NICSTRIDE_NOTICE_NEVER    /**< it will never come */
-} nicstride_notice_t;
-
-/** `have` notices have arrived, and `used` of them are used. `lost`: their sender cannot be reached
- *  any more. Read `lost` before `have`, so that the last notice before the loss is not missed. */
-static inline nicstride_notice_t nicstride_notice(uint32_t have, uint32_t used, bool lost)
-{
-    if (have != used)
-        return NICSTRIDE_NOTICE_HERE;
-    return lost ? NICSTRIDE_NOTICE_NEVER : NICSTRIDE_NOTICE_AWAITED;
-}

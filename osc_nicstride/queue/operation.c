@@ -90,8 +90,8 @@ void nicstride_queue_drop_locked(nicstride_peer_t *p)
 {
     if (p->queue.length > 0)
         LIST_REMOVE(p, queue.of_queueing);
-    STAILQ_INIT(&p->queue.waiting);
     p->queue.length = 0;
+    STAILQ_INIT(&p->queue.waiting);
 }
 
 void nicstride_ops_drop(nicstride_peer_t *p)
@@ -299,7 +299,6 @@ void nicstride_place_answer_locked(nicstride_peer_t *p)
     const void *data = nicstride_reply_line_data(p->flow.reply_line, &word, &len);
     nicstride_op_t *op = data != NULL ? awaiting(onic_handle_of_word(word), 0, len) : NULL;
 
-    nicstride_add(&nicstride_counters.slot_answers, 1);
     if (op != NULL) {
         place(op, 0, data, len);
         nicstride_op_received_locked(op, len, 0);

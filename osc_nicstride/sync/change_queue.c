@@ -31,7 +31,7 @@ static bool is_of_window(const nicstride_module_t *m, int local)
 static bool has_used(nicstride_module_t *m, int local, int index)
 {
     if (!is_of_window(m, local))
-        return atomic_load_explicit(&nicstride_ctl_granted(m, local)[index],
+        return atomic_load_explicit(&nicstride_pair(m, local, index)->granted,
                                     memory_order_acquire) == 0;
     return nicstride_stay_is_used(&nicstride_ctl(m, index)->stay) &&
            nicstride_ctl_lockq(m, local)->type == NICSTRIDE_LOCK_OF_ALL;
@@ -77,7 +77,7 @@ static void tell(nicstride_module_t *m, int local, uint32_t origin, note_t *far)
     else if (is_of_window(m, local))
         nicstride_stay_granted(&nicstride_ctl(m, index)->stay, type);
     else
-        atomic_store_explicit(&nicstride_ctl_granted(m, local)[index], 1, memory_order_release);
+        atomic_store_explicit(&nicstride_pair(m, local, index)->granted, 1, memory_order_release);
 }
 
 /** Asks a process that stays in the window's lock to leave. The queue's lock is held. */
@@ -160,7 +160,7 @@ int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t 
             refuse(m, local, &far);
         else
             hand_on(m, local, &far);
-        nicstride_ctl_unlock(lock);
+        onic_owned_release(lock);
         if (!far.due)
             break;
         if (!locked)

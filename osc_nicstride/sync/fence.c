@@ -27,7 +27,7 @@ static bool publish_count_locked(nicstride_peer_t *p)
         return false;
     p->flow.closed = count;
     if (p->local >= 0)
-        atomic_store_explicit(&nicstride_ctl_counts(m, p->local)[m->node.me], p->flow.closed,
+        atomic_store_explicit(&nicstride_pair(m, p->local, m->node.me)->count, p->flow.closed,
                               memory_order_release);
     return true;
 }
@@ -70,63 +70,12 @@ bool nicstride_complete_along(nicstride_peer_t *p)
     return can;
 }
 
-void nicstride_note_applied(nicstride_peer_t *p)
-{
-    onic_transport_lock();
-    nicstride_tx_known(&p->flow.tx, p->flow.closed);
-    onic_transport_unlock();
-}
-
 /* ---- target ---------------------------------------------------------------------------------- */
 
-/** The number of messages that a process had sent here in all when it last closed an epoch. */
-static uint64_t count_of(const nicstride_peer_t *p)
+bool nicstride_is_applied_locked(const nicstride_peer_t *p)
 {
-    const nicstride_module_t *m = p->module;
-
-    if (p->local < 0)
-        return p->notices.count;
-    return atomic_load_explicit(&nicstride_ctl_counts(m, m->node.me)[p->local],
-                                memory_order_acquire);
-}
-
-/** A wait for the messages of one origin. */
-typedef struct applied {
-    nicstride_peer_t *p;
-    bool lost;
-} applied_t;
-
-static bool is_applied_locked(void *arg)
-{
-    applied_t *a = arg;
-
-    if (a->p->flow.rx.applied >= count_of(a->p))
-        return true;
-    a->lost = nicstride_peer_failed_locked(a->p);
-    return a->lost;
-}
-
-bool nicstride_is_applied(nicstride_peer_t *p)
-{
-    applied_t a = {.p = p};
-    bool applied;
-
-    onic_transport_lock();
-    applied = is_applied_locked(&a);
-    onic_transport_unlock();
-    return applied;
-}
-
-int nicstride_await_applied(const char *call, nicstride_peer_t *p)
-{
-    applied_t a = {.p = p};
-
-    nicstride_wait(NULL, NICSTRIDE_POLL, is_applied_locked, &a);
-    if (!a.lost)
-        return OMPI_SUCCESS;
-    return nicstride_error(
-        p->module, call, nicstride_node_has_lost(p->module) ? ONIC_ERR_PROC_FAILED : MPI_ERR_OTHER,
-        "a process was lost whose operations have not all come");
+    return p->flow.rx.applied >=
+           atomic_load_explicit(&p->notices.from->count, memory_order_acquire);
 }
 
 int nicstride_take_applied_error(nicstride_module_t *m, const char *call)
@@ -173,16 +122,26 @@ static void send_to_node_locked(nicstride_module_t *m)
     nicstride_send_header_locked(p, &msg);
 }
 
+/** True if a process of the node has died. */
+static bool node_has_lost(const nicstride_module_t *m)
+{
+    bool lost = false;
+
+    for (int i = 0; i < m->node.n && !lost && onic_transport_losses() > 0; i++)
+        lost = onic_peer_has_died(m->near[i]);
+    return lost;
+}
+
 /** The error class of a loss after which not all will enter, or 0. */
 static int loss_locked(nicstride_module_t *m)
 {
     const int from = nicstride_fence_from(&m->fence);
+    nicstride_peer_t *p;
 
     if (from < 0)
-        return nicstride_node_has_lost(m) ? ONIC_ERR_PROC_FAILED : 0;
-    if (!nicstride_rank_failed_locked(m, m->firsts[from]))
-        return 0;
-    return nicstride_lost_class(nicstride_onic_peer_locked(m, m->firsts[from]));
+        return node_has_lost(m) ? ONIC_ERR_PROC_FAILED : 0;
+    p = m->peer[m->firsts[from]]; /* made when this process sent */
+    return nicstride_peer_failed_locked(p) ? nicstride_lost_class(p->peer) : 0;
 }
 
 static bool have_entered(void *arg)
@@ -218,17 +177,15 @@ static bool all_applied_locked(arrival_t *a)
     nicstride_module_t *m = a->m;
 
     for (; a->next < m->node.n; a->next++) {
-        nicstride_peer_t *p = m->peer[m->node.ranks[a->next]];
-        const uint64_t count = atomic_load_explicit(&nicstride_ctl_counts(m, m->node.me)[a->next],
+        const uint64_t count = atomic_load_explicit(&nicstride_pair(m, m->node.me, a->next)->count,
                                                     memory_order_relaxed);
+        nicstride_peer_t *p = count > 0 ? nicstride_peer_locked(m, m->node.ranks[a->next]) : NULL;
 
-        if (count == 0)
+        if (count == 0 || (p != NULL && p->flow.rx.applied >= count))
             continue;
-        if (p != NULL && p->flow.rx.applied >= count)
-            continue;
-        if (!nicstride_rank_failed_locked(m, m->node.ranks[a->next]))
+        if (p != NULL && !nicstride_peer_failed_locked(p))
             return false;
-        a->lost = nicstride_lost_class(m->near[a->next]);
+        a->lost = p != NULL ? nicstride_lost_class(p->peer) : MPI_ERR_NO_MEM;
     }
     return true;
 }
@@ -240,22 +197,26 @@ static bool have_entered_and_applied(void *arg)
     return have_entered(a) && (a->lost != 0 || !a->m->fence.marked || all_applied_locked(a));
 }
 
-static bool is_done(void *arg)
+/** True if process `next` of the node has applied what this one had counted for it, or never
+ *  will. */
+static bool is_done_locked(void *arg)
 {
     const arrival_t *a = arg;
+    nicstride_peer_t *p = a->m->peer[a->m->node.ranks[a->next]];
 
-    return nicstride_fence_is_done(&a->m->fence, a->next, a->m->fenced) ||
-           onic_peer_has_died(a->m->near[a->next]);
+    if (!nicstride_fence_is_done(&a->m->fence, a->next, a->m->fenced) &&
+        !onic_peer_has_died(a->m->near[a->next]))
+        return false;
+    if (p != NULL)
+        nicstride_tx_known(&p->flow.tx, p->flow.closed);
+    return true;
 }
 
 void nicstride_await_done(nicstride_module_t *m, int target)
 {
     arrival_t a = {.m = m, .next = onic_node_index(&m->node, target)};
-    nicstride_peer_t *p = nicstride_peer(m, target);
 
-    nicstride_wait(NULL, NICSTRIDE_POLL, is_done, &a);
-    if (p != NULL)
-        nicstride_note_applied(p);
+    nicstride_wait(NULL, NICSTRIDE_POLL, is_done_locked, &a);
     __atomic_store_n(&m->done[(size_t)target * m->done_step], m->fenced, __ATOMIC_RELEASE);
 }
 

@@ -21,12 +21,9 @@ int nicstride_close_epoch(nicstride_module_t *m, bool *sent_p);
  *  if these wait to be sent. False if that is not possible yet: then close the epoch first. */
 bool nicstride_complete_along(nicstride_peer_t *p);
 
-/** The target's part, for one origin: waits until the operations of the origin's completed access
- *  epoch are applied here. MPI_ERR_OTHER, with a text that names the call, if the origin is
- *  lost. */
-int nicstride_await_applied(const char *call, nicstride_peer_t *p);
-/** True if these operations are applied. */
-bool nicstride_is_applied(nicstride_peer_t *p);
+/** The target's part: true if the operations of the origin's completed access epoch are applied
+ *  here. Transport lock. */
+bool nicstride_is_applied_locked(const nicstride_peer_t *p);
 /** The first error of an operation applied here since the last call, or 0. Prints a text that names
  *  the call. `call` NULL: discards the error and returns 0. */
 int nicstride_take_applied_error(nicstride_module_t *m, const char *call);
@@ -37,10 +34,6 @@ int nicstride_meet(nicstride_module_t *m);
 
 /** A fence without MPI's checks. `counted`: operations may have preceded it. */
 int nicstride_fence_all(nicstride_module_t *m, bool counted);
-
-/** Notes that the target is known to have applied the messages that this process had counted for
- *  it. */
-void nicstride_note_applied(nicstride_peer_t *p);
 
 /* ---- access to targets ----------------------------------------------------------------------- */
 

@@ -22,22 +22,36 @@
 
 /* ---- the lock of any target ------------------------------------------------------------------ */
 
-static int give_back(nicstride_module_t *m, nicstride_peer_t *p)
+/** Gives back what was taken for a lock of this type. */
+static int give_back(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
 {
-    return p->local >= 0 ? nicstride_give_back_on_node(m, p->local) : nicstride_give_lock(p);
+    const int rc =
+        p->local >= 0 ? nicstride_give_back_on_node(m, p->local) : nicstride_give_lock(p);
+
+    if (type == NICSTRIDE_LOCK_EXCLUSIVE)
+        nicstride_window_lock_give(m);
+    return rc;
 }
 
-/** Takes a target's lock. Fails if the window has failed. */
-static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type, bool holds)
+/** Takes a target's lock, and before an exclusive one the window's. Fails if the window has
+ *  failed. `holds`: 0, or NICSTRIDE_LOCK_HOLDS. */
+static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type, unsigned holds)
 {
-    const int rc = p->local >= 0
-                       ? nicstride_take_on_node(p, type, holds)
-                       : nicstride_want_lock(p, type | (holds ? NICSTRIDE_LOCK_HOLDS : 0));
+    const bool exclusive = type == NICSTRIDE_LOCK_EXCLUSIVE;
+    int rc =
+        exclusive ? nicstride_window_lock_take(m, NICSTRIDE_LOCK_OF_SOME | holds) : OMPI_SUCCESS;
 
-    if (rc != OMPI_SUCCESS || !nicstride_is_broken(m))
+    if (rc != OMPI_SUCCESS)
         return rc;
-    (void)give_back(m, p);
-    return ONIC_ERR_PROC_FAILED;
+    rc = p->local >= 0 ? nicstride_take_on_node(p, p->local, type | holds)
+                       : nicstride_want_lock(p, type | holds);
+    if (rc == OMPI_SUCCESS && nicstride_is_broken(m)) {
+        (void)give_back(m, p, type);
+        return ONIC_ERR_PROC_FAILED;
+    }
+    if (rc != OMPI_SUCCESS && exclusive)
+        nicstride_window_lock_give(m);
+    return rc;
 }
 
 /* ---- MPI_Win_lock and its kin ---------------------------------------------------------------- */
@@ -57,13 +71,13 @@ static int lock_error(const nicstride_module_t *m, const char *call, int error, 
 static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
-    const unsigned kind =
-        type == MPI_LOCK_EXCLUSIVE ? NICSTRIDE_LOCK_EXCLUSIVE : NICSTRIDE_LOCK_SHARED;
+    const unsigned kind = (assert &MPI_MODE_NOCHECK) != 0 ? NICSTRIDE_TARGET_NOT_LOCKED
+                          : type == MPI_LOCK_EXCLUSIVE    ? NICSTRIDE_LOCK_EXCLUSIVE
+                                                          : NICSTRIDE_LOCK_SHARED;
     nicstride_peer_t *p;
-    const bool exclusive = kind == NICSTRIDE_LOCK_EXCLUSIVE;
     const char *wrong;
-    bool holds;
-    int rc = OMPI_SUCCESS;
+    unsigned holds;
+    int rc;
 
     if (m->no_locks)
         return nicstride_sync_error(m, "MPI_Win_lock", NO_LOCKS_TEXT, target);
@@ -72,22 +86,14 @@ static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
         return OMPI_ERR_OUT_OF_RESOURCE;
     OPAL_THREAD_LOCK(&m->lock);
     wrong = nicstride_epoch_lock(&m->epoch, (uint32_t)target, (uint8_t)kind);
-    if (wrong == NULL)
-        p->nocheck = (assert &MPI_MODE_NOCHECK) != 0;
-    holds = m->epoch.locks > 1;
+    holds = m->epoch.locks > 1 ? NICSTRIDE_LOCK_HOLDS : 0;
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return nicstride_sync_error(m, "MPI_Win_lock", wrong, target);
-    if (p->nocheck)
+    if (kind == NICSTRIDE_TARGET_NOT_LOCKED)
         return OMPI_SUCCESS;
     nicstride_await_my_lock();
-    if (exclusive)
-        rc = nicstride_window_lock_take(m, NICSTRIDE_LOCK_OF_SOME, holds);
-    if (rc == OMPI_SUCCESS) {
-        rc = take(m, p, kind, holds);
-        if (rc != OMPI_SUCCESS && exclusive)
-            nicstride_window_lock_give(m);
-    }
+    rc = take(m, p, kind, holds);
     if (rc == OMPI_SUCCESS)
         return OMPI_SUCCESS;
     NICSTRIDE_LOCKED(m, nicstride_epoch_unlock(&m->epoch, (uint32_t)target));
@@ -95,22 +101,21 @@ static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
 }
 
 /** Ends the use of a lock: waits for everything done under it, and gives it back. */
-static int end_lock(nicstride_module_t *m, nicstride_peer_t *p, bool exclusive)
+static int end_lock(nicstride_module_t *m, nicstride_peer_t *p, unsigned kind)
 {
+    const bool taken = kind != NICSTRIDE_TARGET_NOT_LOCKED;
     int error;
 
-    if (!p->nocheck && p->local < 0)
+    if (taken && p->local < 0)
         nicstride_release_along(p);
     error = nicstride_flush_peer(p, NICSTRIDE_FLUSH_REMOTE);
 
     nicstride_check_over(m, p->rank, false);
     /* The lock is given back first: another thread may lock the target as soon as the epoch is
      * over. */
-    const int told = p->nocheck ? OMPI_SUCCESS : give_back(m, p);
+    const int told = taken ? give_back(m, p, kind) : OMPI_SUCCESS;
     if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
         error = lock_error(m, "MPI_Win_unlock", told, -1);
-    if (exclusive && !p->nocheck)
-        nicstride_window_lock_give(m);
     return nicstride_unless_broken(m, "MPI_Win_unlock", error);
 }
 
@@ -119,7 +124,7 @@ static int mpi_unlock(int target, ompi_win_t *win)
     nicstride_module_t *m = nicstride_module(win);
     nicstride_peer_t *p = nicstride_peer(m, target);
     const char *wrong;
-    bool exclusive = false;
+    unsigned kind = 0;
     int error;
 
     if (p == NULL)
@@ -127,15 +132,12 @@ static int mpi_unlock(int target, ompi_win_t *win)
     OPAL_THREAD_LOCK(&m->lock);
     wrong = nicstride_epoch_locked(&m->epoch, (uint32_t)target);
     if (wrong == NULL)
-        exclusive = m->epoch.target[target] == NICSTRIDE_LOCK_EXCLUSIVE;
+        kind = m->epoch.target[target];
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return nicstride_sync_error(m, "MPI_Win_unlock", wrong, target);
-    error = end_lock(m, p, exclusive);
-    OPAL_THREAD_LOCK(&m->lock);
-    p->nocheck = false;
-    nicstride_epoch_unlock(&m->epoch, (uint32_t)target);
-    OPAL_THREAD_UNLOCK(&m->lock);
+    error = end_lock(m, p, kind);
+    NICSTRIDE_LOCKED(m, nicstride_epoch_unlock(&m->epoch, (uint32_t)target));
     return error;
 }
 
@@ -160,7 +162,7 @@ static int mpi_lock_all(int assert, ompi_win_t *win)
         return OMPI_SUCCESS;
 
     nicstride_await_my_lock();
-    rc = nicstride_window_lock_take(m, NICSTRIDE_LOCK_OF_ALL, false);
+    rc = nicstride_window_lock_take(m, NICSTRIDE_LOCK_OF_ALL);
     if (rc == OMPI_SUCCESS)
         return OMPI_SUCCESS;
     NICSTRIDE_LOCKED(m, nicstride_epoch_unlock_all(&m->epoch));

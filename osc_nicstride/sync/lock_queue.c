@@ -44,7 +44,7 @@ bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *m
     }
     granted = nicstride_lockq_request(nicstride_ctl_lockq(m, local), msg->origin, type,
                                       (msg->op & NICSTRIDE_LOCK_HOLDS) != 0);
-    nicstride_ctl_unlock(&ctl->queue_lock);
+    onic_owned_release(&ctl->queue_lock);
     if (granted)
         nicstride_send_grant_locked(m, local, (uint32_t)p->rank,
                                     type | (msg->len > 0 ? NICSTRIDE_LOCK_DONE : 0), 0);
@@ -72,15 +72,25 @@ static int remove_dead(nicstride_module_t *m, int local)
     return rc;
 }
 
-int nicstride_await_grant(nicstride_peer_t *p, int local,
-                          bool (*has)(nicstride_module_t *m, int local))
+/** True if this process knows that it has the lock of that queue. */
+static bool is_granted(const nicstride_module_t *m, int local)
+{
+    return local == nicstride_ctl_of_window(m)
+               ? nicstride_stay_is_used(&nicstride_ctl(m, m->node.me)->stay)
+               : atomic_load_explicit(&nicstride_pair(m, local, m->node.me)->granted,
+                                      memory_order_acquire) != 0;
+}
+
+/** Waits until this process has the lock. An error if it will never get it; its request was then
+ *  withdrawn. */
+static int await_grant(nicstride_peer_t *p, int local)
 {
     nicstride_module_t *m = p->module;
     unsigned losses = 0;
     uint64_t woken = 0;
     int rc = OMPI_SUCCESS;
 
-    while (rc == OMPI_SUCCESS && !has(m, local)) {
+    while (rc == OMPI_SUCCESS && !is_granted(m, local)) {
         if (losses != onic_transport_losses()) {
             losses = onic_transport_losses();
             rc = remove_dead(m, local);
@@ -98,31 +108,36 @@ int nicstride_await_grant(nicstride_peer_t *p, int local,
     return rc;
 }
 
-static bool is_granted(nicstride_module_t *m, int local)
-{
-    return atomic_load_explicit(&nicstride_ctl_granted(m, local)[m->node.me],
-                                memory_order_acquire) != 0;
-}
-
-int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, bool holds)
+int nicstride_take_on_node(nicstride_peer_t *p, int local, unsigned what)
 {
     nicstride_module_t *m = p->module;
-    const int local = p->local;
-    nicstride_ctl_t *ctl = nicstride_ctl(m, local);
-    bool granted;
-    int rc = nicstride_is_broken(m) || onic_peer_has_died(p->peer)
-                 ? ONIC_ERR_PROC_FAILED
-                 : nicstride_ctl_lock(m, &ctl->queue_lock);
+    onic_owned_lock_t *lock = &nicstride_ctl(m, local)->queue_lock;
+    const bool of_window = local == nicstride_ctl_of_window(m);
+    bool granted = false;
+    int rc;
 
-    if (rc != OMPI_SUCCESS)
+    if (nicstride_is_broken(m) || onic_peer_has_died(p->peer))
+        return ONIC_ERR_PROC_FAILED;
+    if (of_window) {
+        rc =
+            nicstride_change_queue(m, local, NICSTRIDE_LOCK_WANTED, (uint32_t)m->rank, what, false);
+    } else {
+        /* A target's lock is usually free, and nobody need be told. With a change of its queue,
+         * MPI_Win_lock would take twice as many instructions. */
+        rc = nicstride_ctl_lock(m, lock);
+        if (rc != OMPI_SUCCESS)
+            return rc;
+        granted =
+            nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)m->rank,
+                                    what & NICSTRIDE_LOCK_TYPE, (what & NICSTRIDE_LOCK_HOLDS) != 0);
+        onic_owned_release(lock);
+    }
+    if (rc != OMPI_SUCCESS || granted)
         return rc;
-    granted =
-        nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)m->rank, type, holds);
-    nicstride_ctl_unlock(&ctl->queue_lock);
-    if (granted)
-        return OMPI_SUCCESS;
-    rc = nicstride_await_grant(p, local, is_granted);
-    atomic_store_explicit(&nicstride_ctl_granted(m, local)[m->node.me], 0, memory_order_relaxed);
+    rc = await_grant(p, local);
+    if (!of_window)
+        atomic_store_explicit(&nicstride_pair(m, local, m->node.me)->granted, 0,
+                              memory_order_relaxed);
     return rc;
 }
 
@@ -154,14 +169,11 @@ static void end_locks_of(nicstride_module_t *m, int rank)
     change_own_locked(m, NICSTRIDE_LOCK_LOST, rank);
 }
 
-/** Ends what was awaited from lost peers. Returns the number of these peers; negative for a window
- *  that is being made, whose tables are incomplete: everything must be repeated. */
+/** Ends what was awaited from lost peers. Returns the number of these peers. */
 static int end_lost_of(nicstride_module_t *m)
 {
     int n = 0;
 
-    if (!m->refers)
-        return -1;
     for (int i = 0; i < m->size; i++) {
         nicstride_peer_t *p = m->peer[i];
         const int local = onic_node_index(&m->node, i);
@@ -188,25 +200,16 @@ int nicstride_end_lost_locked(void)
     static unsigned known;
     const unsigned losses = onic_transport_losses();
     opal_hash_table_t *windows = &nicstride_component.windows;
-    bool again = false;
     void *m, *node;
     uint32_t name;
     int n = 0;
 
     if (losses == known)
         return 0;
+    known = losses;
     for (int rc = opal_hash_table_get_first_key_uint32(windows, &name, &m, &node);
          rc == OPAL_SUCCESS;
-         rc = opal_hash_table_get_next_key_uint32(windows, &name, &m, node, &node)) {
-        const int ended = end_lost_of(m);
-
-        again = again || ended < 0;
-        n += ended > 0 ? ended : 0;
-    }
-    if (!again) {
-        known = losses;
-        return n;
-    }
-    onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
-    return -1;
+         rc = opal_hash_table_get_next_key_uint32(windows, &name, &m, node, &node))
+        n += end_lost_of(m);
+    return n;
 }

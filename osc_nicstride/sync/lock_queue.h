@@ -13,13 +13,14 @@
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/window/module.h"
 
-/** Takes the lock of a target on this node; waits for its holder to hand it over. `type` and
- *  `holds` are as in lockq.h. ONIC_ERR_PROC_FAILED if it can never be granted: the target has died,
- *  or the window has failed (control.h). MPI threads, no lock held. */
-int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, bool holds);
+/** Takes the lock of a queue that this node keeps, in the memory of `p`: a target's, or the
+ * window's (nicstride_ctl_of_window); waits for its holder to hand it over. `what`: its type,
+ * perhaps with NICSTRIDE_LOCK_HOLDS. ONIC_ERR_PROC_FAILED if it can never be granted: the target
+ * has died, or the window has failed (control.h). MPI threads, no lock held. */
+int nicstride_take_on_node(nicstride_peer_t *p, int local, unsigned what);
 
-/** Gives the lock back, and grants it to those that can have it now. An error as above if that
- *  could not be done. */
+/** Gives it back, and grants it to those that can have it now. An error as above if that could not
+ *  be done. */
 int nicstride_give_back_on_node(nicstride_module_t *m, int local);
 
 /** Handles a request for a lock that came by message. True if the lock was free: the grant, which
@@ -36,8 +37,7 @@ bool nicstride_asker_is_gone_locked(nicstride_peer_t *p);
 
 /** Ends operations under way to peers that were lost since the last call, including those of
  *  requests, which nobody else ends. Costs one comparison if nothing was lost. Returns the number
- *  of these peers; if a window is just being made, asks to be called again and returns a negative
- *  value. Transport lock. */
+ *  of these peers. Transport lock. */
 int nicstride_end_lost_locked(void);
 
 /* ---- changes of queues, and the grants that follow (change_queue.c) -------------------------- */
@@ -66,16 +66,11 @@ int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t 
 void nicstride_send_grant_locked(nicstride_module_t *m, int local, uint32_t origin, uint32_t type,
                                  int status);
 
-/** Waits until this process `has` the lock of that queue, which is in the memory of `p`. An error
- *  if it will never get it; its request was then withdrawn. MPI threads, no lock held. */
-int nicstride_await_grant(nicstride_peer_t *p, int local,
-                          bool (*has)(nicstride_module_t *m, int local));
-
 /* ---- the lock of the window (window_lock.c) -------------------------------------------------- */
 
-/** Begins an epoch's use of the window's lock with that type; waits for the lock. `holds` is as in
- *  lockq.h. An error if it cannot be granted. MPI threads, no lock held. */
-int nicstride_window_lock_take(nicstride_module_t *m, unsigned type, bool holds);
+/** Begins an epoch's use of the window's lock; waits for the lock. `what` is as above. An error if
+ * it cannot be granted. MPI threads, no lock held. */
+int nicstride_window_lock_take(nicstride_module_t *m, unsigned what);
 
 /** Ends such a use. */
 void nicstride_window_lock_give(nicstride_module_t *m);

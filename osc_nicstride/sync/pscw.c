@@ -14,6 +14,7 @@
 #include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/queue/wait.h"
 
 #include "opal/runtime/opal_progress.h"
 
@@ -78,7 +79,7 @@ static int notify(nicstride_module_t *m, nicstride_notice_of_t kind, int rank)
     if (p == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
     if (p->local >= 0) {
-        atomic_fetch_add_explicit(&nicstride_ctl_notices(m, p->local, kind)[m->node.me], 1,
+        atomic_fetch_add_explicit(&nicstride_pair(m, p->local, m->node.me)->notices[kind], 1,
                                   memory_order_release);
         return OMPI_SUCCESS;
     }
@@ -89,42 +90,42 @@ static int notify(nicstride_module_t *m, nicstride_notice_of_t kind, int rank)
                            "rank %d cannot be reached", rank);
 }
 
-/** The number of notices that have come from this peer. */
-static uint32_t count_notices(nicstride_module_t *m, nicstride_notice_of_t kind,
-                              const nicstride_peer_t *p)
-{
-    uint32_t have;
-
-    if (p->local >= 0)
-        return atomic_load_explicit(&nicstride_ctl_notices(m, m->node.me, kind)[p->local],
-                                    memory_order_acquire);
-    onic_transport_lock();
-    have = p->notices.come[kind];
-    onic_transport_unlock();
-    return have;
-}
+/** A wait for a notice. */
+typedef struct awaited {
+    nicstride_peer_t *p;
+    nicstride_notice_of_t kind;
+    bool lost; /**< it will never come, or not all of what it announces */
+} awaited_t;
 
 /** True if no more notices will come. */
-static bool has_failed(nicstride_peer_t *p)
+static bool has_failed_locked(nicstride_peer_t *p)
 {
-    bool failed;
-
     if (p->local >= 0)
         return onic_peer_has_died(p->peer);
-    onic_transport_lock();
     /* With a connection, a loss of the peer is noticed during the wait. */
     nicstride_connect_locked(p);
-    failed = nicstride_peer_failed_locked(p);
-    onic_transport_unlock();
-    return failed;
+    return nicstride_peer_failed_locked(p);
 }
 
-static nicstride_notice_t look_for_notice(nicstride_module_t *m, nicstride_notice_of_t kind,
-                                          nicstride_peer_t *p)
+/** True if there is a notice that is not used, and what was counted before it is applied. One that
+ *  came before its sender was lost counts like any other. */
+static bool has_come_locked(void *arg)
 {
-    const bool lost = has_failed(p);
+    awaited_t *a = arg;
+    nicstride_peer_t *p = a->p;
 
-    return nicstride_notice(count_notices(m, kind, p), p->notices.used[kind], lost);
+    a->lost = has_failed_locked(p);
+    /* Read after that, so that the last notice before a loss is not missed. */
+    if (atomic_load_explicit(&p->notices.from->notices[a->kind], memory_order_acquire) ==
+        p->notices.used[a->kind])
+        return a->lost;
+    /* A target that posts again has waited for the operations of the last epoch. */
+    if (a->kind == NICSTRIDE_POST)
+        nicstride_tx_known(&p->flow.tx, p->flow.closed);
+    else if (!nicstride_is_applied_locked(p))
+        return a->lost = nicstride_peer_failed_locked(p);
+    a->lost = false;
+    return true;
 }
 
 /** Waits for the notices of all processes that can give one, so that none is left for another
@@ -135,27 +136,18 @@ static int await(nicstride_module_t *m, const char *call, nicstride_notice_of_t 
     int rc = OMPI_SUCCESS;
 
     for (int i = 0; i < n; i++) {
-        nicstride_peer_t *p = nicstride_peer(m, ranks[i]);
-        nicstride_notice_t notice;
+        awaited_t a = {.p = nicstride_peer(m, ranks[i]), .kind = kind};
 
-        if (p == NULL)
+        if (a.p == NULL)
             return OMPI_ERR_OUT_OF_RESOURCE;
-        while ((notice = look_for_notice(m, kind, p)) == NICSTRIDE_NOTICE_AWAITED)
-            opal_progress();
-        if (notice == NICSTRIDE_NOTICE_HERE)
-            p->notices.used[kind]++;
-        /* A target that posts again has waited for the operations of the last epoch. */
-        if (notice == NICSTRIDE_NOTICE_HERE && kind == NICSTRIDE_POST)
-            nicstride_note_applied(p);
-        if (notice == NICSTRIDE_NOTICE_HERE && kind == NICSTRIDE_COMPLETE) {
-            const int lost = nicstride_await_applied(call, p);
-
-            rc = rc == OMPI_SUCCESS ? lost : rc;
-        } else if (notice == NICSTRIDE_NOTICE_NEVER && rc == OMPI_SUCCESS)
-            rc = nicstride_error(m, call, nicstride_lost_class(p->peer),
-                                 onic_peer_has_died(p->peer) ? "rank %d has died"
-                                                             : "rank %d cannot be reached",
-                                 p->rank);
+        nicstride_wait(NULL, NICSTRIDE_POLL, has_come_locked, &a);
+        if (!a.lost)
+            a.p->notices.used[kind]++;
+        else if (rc == OMPI_SUCCESS)
+            rc = nicstride_error(m, call, nicstride_lost_class(a.p->peer),
+                                 onic_peer_has_died(a.p->peer) ? "rank %d has died"
+                                                               : "rank %d cannot be reached",
+                                 a.p->rank);
     }
     return nicstride_unless_broken(m, call, rc);
 }
@@ -272,20 +264,16 @@ static int mpi_test(ompi_win_t *win, int *flag)
         return nicstride_sync_error(m, "MPI_Win_test", wrong, -1);
     opal_progress();
     for (int i = 0; i < m->post_n; i++) {
-        nicstride_peer_t *p = nicstride_peer(m, m->post_ranks[i]);
+        awaited_t a = {.p = nicstride_peer(m, m->post_ranks[i]), .kind = NICSTRIDE_COMPLETE};
+        bool come;
 
-        if (p == NULL)
+        if (a.p == NULL)
             return OMPI_ERR_OUT_OF_RESOURCE;
-        switch (look_for_notice(m, NICSTRIDE_COMPLETE, p)) {
-        case NICSTRIDE_NOTICE_AWAITED:
+        onic_transport_lock();
+        come = has_come_locked(&a);
+        onic_transport_unlock();
+        if (!come)
             return OMPI_SUCCESS;
-        case NICSTRIDE_NOTICE_HERE:
-            if (!nicstride_is_applied(p))
-                return OMPI_SUCCESS;
-            break;
-        case NICSTRIDE_NOTICE_NEVER:
-            break;
-        }
     }
     *flag = 1;
     /* Nothing is missing that could still come. */

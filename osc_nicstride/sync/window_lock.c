@@ -55,11 +55,10 @@ void nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_m
 
 void nicstride_window_lock_answered_locked(nicstride_module_t *m, unsigned type, int error)
 {
-    if (nicstride_asked_is_had(&m->window_asked))
-        return;
-    (void)nicstride_asked_answer(&m->window_asked, error, false);
     if (error == 0)
         nicstride_stay_granted(stay(m), type);
+    else
+        m->window_refused = error;
 }
 
 void nicstride_window_lock_leave_locked(nicstride_peer_t *p)
@@ -80,44 +79,26 @@ void nicstride_window_lock_leave_locked(nicstride_peer_t *p)
         nicstride_send_note_locked(first, NICSTRIDE_MSG_LEAVE, 0, 0);
 }
 
-static bool is_granted(nicstride_module_t *m, int local)
-{
-    (void)local;
-    return nicstride_stay_is_used(stay(m));
-}
-
 static bool answered(void *arg)
 {
     nicstride_peer_t *p = arg;
 
-    return nicstride_asked_is_had(&p->module->window_asked) || nicstride_peer_failed_locked(p);
-}
-
-static int ask_near(nicstride_peer_t *p, unsigned what)
-{
-    nicstride_module_t *m = p->module;
-    const int queue = nicstride_ctl_of_window(m);
-    const int rc =
-        nicstride_change_queue(m, queue, NICSTRIDE_LOCK_WANTED, (uint32_t)m->rank, what, false);
-
-    return rc == OMPI_SUCCESS ? nicstride_await_grant(p, queue, is_granted) : rc;
+    return nicstride_stay_is_used(stay(p->module)) || p->module->window_refused != 0 ||
+           nicstride_peer_failed_locked(p);
 }
 
 static int ask_far(nicstride_peer_t *p, unsigned what)
 {
-    nicstride_asked_t *asked = &p->module->window_asked;
-    int error;
+    nicstride_module_t *m = p->module;
 
     onic_transport_lock();
-    nicstride_asked_begin(asked, false);
+    m->window_refused = 0;
     nicstride_send_note_locked(p, NICSTRIDE_MSG_LOCK, what, 0);
     onic_transport_unlock();
     nicstride_wait(p, NICSTRIDE_WAKE, answered, p);
-    onic_transport_lock();
-    error = nicstride_asked_error(asked, MPI_ERR_OTHER);
-    nicstride_asked_end(asked);
-    onic_transport_unlock();
-    return error;
+    if (nicstride_stay_is_used(stay(m)))
+        return OMPI_SUCCESS;
+    return m->window_refused != 0 ? m->window_refused : MPI_ERR_OTHER;
 }
 
 static int ask(nicstride_module_t *m, unsigned what)
@@ -128,7 +109,8 @@ static int ask(nicstride_module_t *m, unsigned what)
     if (p == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
     nicstride_add(&nicstride_counters.window_locks, 1);
-    rc = is_near(m) ? ask_near(p, what) : ask_far(p, what);
+    rc =
+        is_near(m) ? nicstride_take_on_node(p, nicstride_ctl_of_window(m), what) : ask_far(p, what);
     /* The lock may just have been granted; it was then withdrawn. */
     if (rc != OMPI_SUCCESS)
         atomic_store(stay(m), 0);
@@ -138,8 +120,7 @@ static int ask(nicstride_module_t *m, unsigned what)
 static void give_back(nicstride_module_t *m)
 {
     if (is_near(m))
-        (void)nicstride_change_queue(m, nicstride_ctl_of_window(m), NICSTRIDE_LOCK_RELEASED,
-                                     (uint32_t)m->rank, 0, false);
+        (void)nicstride_give_back_on_node(m, nicstride_ctl_of_window(m));
     else /* to rank 0, which granted it */
         (void)nicstride_send_note(nicstride_peer(m, 0), NICSTRIDE_MSG_LEAVE, 0, 0);
 }
@@ -159,15 +140,14 @@ static bool use(nicstride_module_t *m, unsigned type, bool *asks)
     return used;
 }
 
-int nicstride_window_lock_take(nicstride_module_t *m, unsigned type, bool holds)
+int nicstride_window_lock_take(nicstride_module_t *m, unsigned what)
 {
-    const unsigned what = type | (holds ? NICSTRIDE_LOCK_HOLDS : 0);
     bool asks;
     int rc;
 
     if (nicstride_is_broken(m))
         return ONIC_ERR_PROC_FAILED;
-    while (!use(m, type, &asks) && !asks) {
+    while (!use(m, what & NICSTRIDE_LOCK_TYPE, &asks) && !asks) {
         opal_progress();
         sched_yield();
     }

@@ -26,10 +26,8 @@ int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char
  *  window, an address. NULL if not all of them exist. */
 static inline char *nicstride_window_bytes(const nicstride_module_t *m, uint64_t at, uint64_t len)
 {
-    nicstride_region_t region;
-
     if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
-        return nicstride_regions_find(&m->regions, at, len, &region) ? (char *)(uintptr_t)at : NULL;
+        return nicstride_regions_hold(&m->regions, at, len) ? (char *)(uintptr_t)at : NULL;
     const uint64_t size = nicstride_info(m, m->rank)->size;
     return at <= size && len <= size - at ? (char *)m->base + at : NULL;
 }

@@ -90,13 +90,13 @@ static void on_leave(const nicstride_incoming_t *in)
 
 static void on_post(const nicstride_incoming_t *in)
 {
-    in->p->notices.come[NICSTRIDE_POST]++;
+    in->p->notices.come.notices[NICSTRIDE_POST]++;
 }
 
 static void on_complete(const nicstride_incoming_t *in)
 {
-    in->p->notices.count = in->msg->count;
-    in->p->notices.come[NICSTRIDE_COMPLETE]++;
+    in->p->notices.come.count = in->msg->count;
+    in->p->notices.come.notices[NICSTRIDE_COMPLETE]++;
 }
 
 static void on_fence(const nicstride_incoming_t *in)
@@ -144,12 +144,12 @@ int nicstride_work_locked(void)
 {
     bool left = false;
     int n = nicstride_send_all_waiting_locked();
-    const int lost = nicstride_end_lost_locked();
 
+    n += nicstride_end_lost_locked();
     n += nicstride_rows_progress_locked(&left);
     nicstride_pump_all_locked();
     /* If work is left, the progressing thread comes back soon. */
-    return left || lost < 0 ? -1 : n + lost;
+    return left ? -1 : n;
 }
 
 /* ---- entry ----------------------------------------------------------------------------------- */

@@ -25,14 +25,11 @@ static size_t place(size_t *end, size_t bytes)
 
 nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks, bool mapped)
 {
-    const size_t n = (size_t)nlocal;
     nicstride_ctl_parts_t parts;
     size_t end = ALIGN64(sizeof(nicstride_ctl_t));
 
     parts.stripes = place(&end, (mapped ? NICSTRIDE_STRIPES : 1) * sizeof(nicstride_stripe_lock_t));
-    parts.counts = place(&end, n * sizeof(uint64_t));
-    parts.notices = place(&end, 3 * n * sizeof(uint32_t));
-    parts.granted = parts.notices + NICSTRIDE_NOTICES * n * sizeof(uint32_t);
+    parts.pairs = place(&end, (size_t)nlocal * sizeof(nicstride_pair_t));
     parts.reply_lines =
         place(&end, (size_t)nicstride_reply_line_count(nlocal) * sizeof(nicstride_reply_line_t));
     parts.lockq = place(&end, nicstride_lockq_size((uint32_t)nranks));

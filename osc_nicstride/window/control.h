@@ -17,9 +17,9 @@
 #include "osc_nicstride/window/module.h"
 
 /** What the processes of a node share about one target of one window: its control block. The
- *  segment continues with the target's board of fences, five arrays with one element per process of
- *  the node, the reply lines through which these processes answer the target's own operations, and
- *  the lock queue. */
+ *  segment continues with the target's board of fences, a pair with each process of the node, the
+ *  reply lines through which these processes answer the target's own operations, and the lock
+ *  queue. */
 typedef struct nicstride_ctl {
     _Alignas(64) onic_owned_lock_t queue_lock; /**< guards the lock queue */
     nicstride_shown_t attached; /**< dynamic window: the attached memory, as shown to others */
@@ -63,22 +63,10 @@ static inline void *nicstride_ctl_part(const nicstride_module_t *m, int local, s
     return (char *)nicstride_ctl(m, local) + part;
 }
 
-/* The counters of notices of post or complete, or of lock grants; one for each process of the
- * node. */
-static inline _Atomic uint32_t *nicstride_ctl_notices(const nicstride_module_t *m, int local,
-                                                      nicstride_notice_of_t of)
+/** What process `origin` of the node tells process `target`. */
+static inline nicstride_pair_t *nicstride_pair(const nicstride_module_t *m, int target, int origin)
 {
-    return (_Atomic uint32_t *)nicstride_ctl_part(m, local, m->ctl.notices) + of * m->node.n;
-}
-static inline _Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *m, int local)
-{
-    return nicstride_ctl_part(m, local, m->ctl.granted);
-}
-/** For each process of the node, the number of messages that it had sent here in all when it last
- *  closed an epoch. */
-static inline _Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local)
-{
-    return nicstride_ctl_part(m, local, m->ctl.counts);
+    return (nicstride_pair_t *)nicstride_ctl_part(m, target, m->ctl.pairs) + origin;
 }
 /** The locks of a target's elements: NICSTRIDE_STRIPES, or one if nobody else maps its memory. */
 static inline nicstride_stripe_lock_t *nicstride_ctl_stripes(const nicstride_module_t *m, int local)
@@ -111,16 +99,11 @@ static inline bool nicstride_ctl_try(const nicstride_module_t *m, onic_owned_loc
  *  ONIC_ERR_PROC_FAILED if the owner has died or the window has failed. */
 int nicstride_ctl_wait(const nicstride_module_t *m, onic_owned_lock_t *lock);
 
-/** Takes the lock; as above. Only the waiting is not inlined: with an uncontended lock, updating
- *  one element takes little longer than this. */
+/** Takes the lock; as above. onic_owned_release gives it back. Only the waiting is not inlined:
+ * with an uncontended lock, updating one element takes little longer than this. */
 static inline int nicstride_ctl_lock(const nicstride_module_t *m, onic_owned_lock_t *lock)
 {
     return nicstride_ctl_try(m, lock) ? 0 : nicstride_ctl_wait(m, lock);
-}
-
-static inline void nicstride_ctl_unlock(onic_owned_lock_t *lock)
-{
-    onic_owned_release(lock);
 }
 
 /** True if a process that is known to have died has a lock of a process of the node. Any thread. */

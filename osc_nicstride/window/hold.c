@@ -27,7 +27,7 @@ static nicstride_stripes_t needed(const nicstride_hold_t *h, int64_t from, int64
 void nicstride_hold_give(nicstride_hold_t *h)
 {
     for (; h->set != 0; h->set &= h->set - 1)
-        nicstride_ctl_unlock(lock_of(h, lowest(h->set)));
+        onic_owned_release(lock_of(h, lowest(h->set)));
 }
 
 int nicstride_hold_take(nicstride_hold_t *h, int64_t from, int64_t to)

@@ -49,13 +49,13 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
     p->peer = peer;
     p->process = process;
     p->account = onic_peer_account(peer);
-    LIST_INSERT_HEAD(&process->peers, p, of_process);
     STAILQ_INIT(&p->queue.waiting);
     TAILQ_INIT(&p->queue.live);
     p->rank = rank;
     p->win = its->win;
     p->me = (uint32_t)m->rank;
     p->local = onic_node_index(&m->node, rank);
+    p->notices.from = p->local < 0 ? &p->notices.come : nicstride_pair(m, m->node.me, p->local);
     find_reply_lines(m, p);
     p->next = m->peers;
     /* Other MPI threads read these without the lock. */
@@ -75,25 +75,6 @@ void nicstride_peers_each_locked(void (*f)(nicstride_peer_t *p, void *arg), void
          rc = opal_hash_table_get_next_key_uint32(windows, &name, &m, node, &node))
         for (nicstride_peer_t *p = nicstride_peers(m); p != NULL; p = p->next)
             f(p, arg);
-}
-
-/* ---- lost ------------------------------------------------------------------------------------ */
-
-bool nicstride_rank_failed_locked(nicstride_module_t *m, int rank)
-{
-    if (m->peer[rank] != NULL)
-        return nicstride_peer_failed_locked(m->peer[rank]);
-    onic_peer_t *peer = nicstride_onic_peer_locked(m, rank);
-    return peer == NULL || onic_peer_lost(peer);
-}
-
-bool nicstride_node_has_lost(const nicstride_module_t *m)
-{
-    bool lost = false;
-
-    for (int i = 0; i < m->node.n && !lost && onic_transport_losses() > 0; i++)
-        lost = onic_peer_has_died(m->near[i]);
-    return lost;
 }
 
 /* ---- texts for failing calls ----------------------------------------------------------------- */

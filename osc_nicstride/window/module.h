@@ -20,7 +20,6 @@
 #include "common/transport/shm/node.h"
 #include "common/ompi_compat.h"
 #include "common/transport/transport.h"
-#include "osc_nicstride/protocol/asked_lock.h"
 #include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/protocol/fence.h"
 #include "osc_nicstride/window/peer.h"
@@ -35,7 +34,7 @@
 
 /** Offsets of the parts of a control block, and its size. */
 typedef struct nicstride_ctl_parts {
-    size_t stripes, counts, notices, granted, reply_lines, lockq, board, bytes;
+    size_t stripes, pairs, reply_lines, lockq, board, bytes;
 } nicstride_ctl_parts_t;
 
 typedef struct nicstride_check nicstride_check_t;
@@ -64,9 +63,7 @@ struct nicstride_module {
     onic_segment_t segment;    /**< control blocks and data of the node */
     nicstride_ctl_parts_t ctl; /**< the layout of a control block (control.h) */
 
-    onic_peer_t **near; /**< the processes of the node */
-    /** The window is made, and knows these. */
-    bool refers;
+    onic_peer_t **near;      /**< the processes of the node */
     nicstride_peer_t **peer; /**< per rank; NULL until needed; set under the transport lock */
     nicstride_peer_t *peers; /**< all that were made, the last one first; they stay */
     bool wants_server;
@@ -79,8 +76,7 @@ struct nicstride_module {
     /** This process's memory, as each row has registered it (keys.h), or NULL. */
     void *registered[NICSTRIDE_METHODS_MAX];
     uint32_t registering; /**< the set of rows that have tried to */
-    /** The request by message for the window's lock, which rank 0 keeps. */
-    nicstride_asked_t window_asked;
+    int window_refused;   /**< why rank 0 has refused the window's lock, or 0 */
     int applied_error; /**< the first error of an active-target operation applied here that no call
                           has returned yet */
 
@@ -98,7 +94,6 @@ struct nicstride_module {
     bool nocheck_all; /**< lock_all with MPI_MODE_NOCHECK: no locks are taken */
     uint32_t stays;   /**< epochs that use the window's lock (sync/window_lock.c) */
     bool stay_busy;   /**< a thread is asking for it or giving it back */
-    uint8_t *epoch_target;
     int *start_ranks; /**< access group of MPI_Win_start */
     int start_n;
     int *post_ranks; /**< exposure group of MPI_Win_post */
@@ -148,12 +143,6 @@ static inline nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank)
     }
     return p;
 }
-
-/** nicstride_peer_failed_locked for a rank that may not have a peer yet. */
-bool nicstride_rank_failed_locked(nicstride_module_t *m, int rank);
-/** True if a process of the node has died, so that nothing that needs all of them can end. No
- *  lock. */
-bool nicstride_node_has_lost(const nicstride_module_t *m);
 
 /** True if the target of an access is known to be done with the last fence that had a mark. */
 static inline bool nicstride_is_past_fence(const nicstride_module_t *m, int target)

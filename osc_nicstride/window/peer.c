@@ -52,7 +52,6 @@ struct nicstride_queueing nicstride_queueing = LIST_HEAD_INITIALIZER(nicstride_q
 
 void nicstride_peer_free_locked(nicstride_peer_t *p)
 {
-    LIST_REMOVE(p, of_process);
     if (p->kept != NULL)
         nicstride_layouts_leave(p->kept);
     free(p->sent);

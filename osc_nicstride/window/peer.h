@@ -6,6 +6,7 @@
  *  Locking: see module.h. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +25,6 @@
 /** A process, with its state for all windows. */
 typedef struct nicstride_process {
     LIST_ENTRY(nicstride_process) next;
-    LIST_HEAD(, nicstride_peer) peers;   /**< its peers in all windows */
     void *of_row[NICSTRIDE_METHODS_MAX]; /**< what each method's row keeps for it, or NULL */
 } nicstride_process_t;
 
@@ -77,12 +77,20 @@ typedef enum nicstride_notice_of {
     NICSTRIDE_NOTICES
 } nicstride_notice_of_t;
 
-/** Notices of post and complete. `come`, for messages from other nodes, is guarded by the transport
- *  lock; `used`, for all peers, by the module mutex. */
+/** What an origin tells a target, all zero at first. Between processes of a node it lies in the
+ *  target's control block. */
+typedef struct nicstride_pair {
+    _Atomic uint64_t
+        count; /**< messages that it had sent there in all when it last closed an epoch */
+    _Atomic uint32_t notices[NICSTRIDE_NOTICES]; /**< of post and of complete, that it has given */
+    _Atomic uint32_t granted; /**< it has got the target's lock, and does not know yet */
+} nicstride_pair_t;
+
+/** Notices of post and complete. */
 typedef struct nicstride_notices {
-    uint32_t come[NICSTRIDE_NOTICES];
-    uint32_t used[NICSTRIDE_NOTICES];
-    uint64_t count; /**< messages that the peer had sent in all at its last complete */
+    const nicstride_pair_t *from;     /**< what the peer tells this process */
+    nicstride_pair_t come;            /**< that, by messages from another node */
+    uint32_t used[NICSTRIDE_NOTICES]; /**< module mutex */
 } nicstride_notices_t;
 
 /** What kind of peer it is, and whether it responds (presence.h). The kind is read without a lock
@@ -109,10 +117,8 @@ typedef struct nicstride_peer {
     onic_peer_t *peer;
     nicstride_process_t *process;
     onic_account_t *account; /**< credit between the two processes */
-    /** Link in the process's list of peers; transport lock. */
-    LIST_ENTRY(nicstride_peer) of_process;
-    uint32_t win; /**< the peer's name for the window */
-    uint32_t me;  /**< this process's rank in the window */
+    uint32_t win;            /**< the peer's name for the window */
+    uint32_t me;             /**< this process's rank in the window */
     int rank;
     int local; /**< index on this node, or -1 */
     /** What each method's row has found out, for gets and for everything else: 1: it reaches the
@@ -125,7 +131,6 @@ typedef struct nicstride_peer {
     nicstride_flow_t flow;
     nicstride_queue_t queue;
     nicstride_peer_lock_t lock;
-    bool nocheck; /**< its lock is not taken (MPI_MODE_NOCHECK); module mutex */
     /** Data of its put or accumulate comes through receive buffers, and transfers behind it wait
      *  (methods/pipeline.c); transport lock. */
     bool moving;

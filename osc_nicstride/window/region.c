@@ -102,16 +102,6 @@ nicstride_region_status_t nicstride_regions_detach(nicstride_regions_t *t, uint6
     return NICSTRIDE_REGION_OK;
 }
 
-static bool find_byte(const nicstride_regions_t *t, uint64_t addr, size_t *at_p)
-{
-    const size_t above = first_above(t, 0, t->filled, addr);
-
-    if (above == 0 || addr - t->region[above - 1].base >= t->region[above - 1].size)
-        return false;
-    *at_p = above - 1;
-    return true;
-}
-
 /* The last region that can be reached from region `at` through touching ones, up to byte
  * `last`. */
 static size_t follow(const nicstride_regions_t *t, size_t at, uint64_t last)
@@ -123,22 +113,13 @@ static size_t follow(const nicstride_regions_t *t, size_t at, uint64_t last)
 }
 
 /* For an empty range, the byte at `addr` decides. */
-bool nicstride_regions_find(const nicstride_regions_t *t, uint64_t addr, uint64_t size,
-                            nicstride_region_t *found_p)
+bool nicstride_regions_hold(const nicstride_regions_t *t, uint64_t addr, uint64_t size)
 {
     const uint64_t more = size > 0 ? size - 1 : 0;
-    size_t from;
+    const size_t above = first_above(t, 0, t->filled, addr);
 
-    if (more > UINT64_MAX - addr || !find_byte(t, addr, &from))
-        return false;
-    const size_t to = follow(t, from, addr + more);
-    const uint64_t last = last_byte(&t->region[to]);
-    if (last < addr + more)
-        return false;
-
-    found_p->base = t->region[from].base;
-    found_p->size = last - found_p->base + 1;
-    return true;
+    return more <= UINT64_MAX - addr && above > 0 && addr <= last_byte(&t->region[above - 1]) &&
+           last_byte(&t->region[follow(t, above - 1, addr + more)]) >= addr + more;
 }
 
 void nicstride_regions_show(const nicstride_regions_t *t, nicstride_shown_t *shown)
@@ -187,17 +168,16 @@ void nicstride_regions_fini(nicstride_regions_t *t)
 bool nicstride_regions_cover(const nicstride_regions_t *t, uint64_t base, const onic_layout_t *l,
                              uint64_t at, uint64_t len)
 {
-    nicstride_region_t in;
     onic_cursor_t c;
     int64_t offset;
     uint64_t n;
 
     /* Usually one region holds everything. */
-    if (nicstride_regions_find(t, base + (uint64_t)l->lb, (uint64_t)l->ub - (uint64_t)l->lb, &in))
+    if (nicstride_regions_hold(t, base + (uint64_t)l->lb, (uint64_t)l->ub - (uint64_t)l->lb))
         return true;
     onic_cursor_init(&c, l, at);
     for (; len > 0 && onic_cursor_next(&c, len, &offset, &n); len -= n)
-        if (!nicstride_regions_find(t, base + (uint64_t)offset, n, &in))
+        if (!nicstride_regions_hold(t, base + (uint64_t)offset, n))
             return false;
     return true;
 }

@@ -55,10 +55,9 @@ nicstride_region_status_t nicstride_regions_attach(nicstride_regions_t *t, uint6
                                                    uint64_t size);
 nicstride_region_status_t nicstride_regions_detach(nicstride_regions_t *t, uint64_t base);
 
-/** Finds the region that holds [addr, addr + size), or the union of touching regions that hold it
- *  together. False if there is none. O(log n + regions in the union). */
-bool nicstride_regions_find(const nicstride_regions_t *t, uint64_t addr, uint64_t size,
-                            nicstride_region_t *found_p);
+/** True if a region holds [addr, addr + size), or touching regions hold it together. O(log n +
+ *  these). */
+bool nicstride_regions_hold(const nicstride_regions_t *t, uint64_t addr, uint64_t size);
 
 /** True if each of the `len` packed bytes of the layout from `at` on, as far as it has that many,
  *  is attached. `base` is the layout's address. The bytes may be in several regions. Takes as long

@@ -72,11 +72,8 @@ static inline nicstride_method_t nicstride_forced(void)
 typedef struct nicstride_counters {
     unsigned long long ops[NICSTRIDE_METHODS_MAX];   /**< of all kinds, by method */
     unsigned long long bytes[NICSTRIDE_METHODS_MAX]; /**< bytes of target memory accessed */
-    unsigned long long accumulates;
-    unsigned long long messages;     /**< fragments sent */
-    unsigned long long slot_answers; /**< answers taken from reply lines */
-    unsigned long long batches;      /**< batches of several short messages */
-
+    unsigned long long messages;                     /**< fragments sent */
+    unsigned long long batches;                      /**< batches of several short messages */
     unsigned long long locks_together; /**< locks asked for in one message with an operation */
     unsigned long long window_locks;   /**< requests for a window's lock */
     unsigned long long wakeups;        /**< helper threads of others that were woken */
