@@ -45,11 +45,6 @@ static MPI_Aint address_at_next(const tl_window_t *w, const void *mine)
     return theirs;
 }
 
-static int next_of(const tl_window_t *w)
-{
-    return (w->rank + 1) % w->size;
-}
-
 /* ---- many regions ---- */
 
 typedef struct regions {
@@ -72,7 +67,7 @@ static void attach_one(const tl_window_t *w, regions_t *r, int i)
 /** Puts the last int of every attached region, gets it back, and looks at what arrived here. */
 static void use_all(const tl_window_t *w, regions_t *r, int round)
 {
-    int sent[REGIONS], got[REGIONS] = {0}, target = next_of(w);
+    int sent[REGIONS], got[REGIONS] = {0}, target = tl_next(w);
     int before = (w->rank + w->size - 1) % w->size, wrong = 0;
 
     for (int i = 0; i < REGIONS; i++) {
@@ -146,8 +141,8 @@ static void put_pattern(const tl_window_t *w, unsigned char *mine, MPI_Aint ther
 
     tl_fill_random(sent, (size_t)bytes, (uint64_t)(seed * 16 + w->rank));
     tl_fill_random(want, (size_t)bytes, (uint64_t)(seed * 16 + before));
-    TL_MPI(MPI_Put(sent, bytes, MPI_BYTE, next_of(w), there, bytes, MPI_BYTE, w->win));
-    TL_MPI(MPI_Win_flush(next_of(w), w->win));
+    TL_MPI(MPI_Put(sent, bytes, MPI_BYTE, tl_next(w), there, bytes, MPI_BYTE, w->win));
+    TL_MPI(MPI_Win_flush(tl_next(w), w->win));
     MPI_Barrier(w->comm);
     TL_MPI(MPI_Win_sync(w->win));
     TL_BYTES(mine, want, (size_t)bytes, "put of %d bytes into a region attached again", bytes);
@@ -199,8 +194,8 @@ static void adjacent(void)
     MPI_Type_vector(ALL / 16, 8, 16, MPI_BYTE, &strided);
     MPI_Type_commit(&strided);
     put_pattern(&w, memory, there, ALL, 202);
-    TL_MPI(MPI_Get(got, ALL / 2, MPI_BYTE, next_of(&w), there, 1, strided, w.win));
-    TL_MPI(MPI_Win_flush(next_of(&w), w.win));
+    TL_MPI(MPI_Get(got, ALL / 2, MPI_BYTE, tl_next(&w), there, 1, strided, w.win));
+    TL_MPI(MPI_Win_flush(tl_next(&w), w.win));
     unsigned char *want = tl_alloc(ALL);
 
     tl_fill_random(want, ALL, (uint64_t)(202 * 16 + w.rank));
@@ -239,8 +234,8 @@ static void scattered(void)
     MPI_Type_create_hindexed(BLOCKS, lengths, places, MPI_INT, &type);
     MPI_Type_commit(&type);
     MPI_Barrier(w.comm);
-    TL_MPI(MPI_Put(sent, BLOCKS * INTS, MPI_INT, next_of(&w), first, 1, type, w.win));
-    TL_MPI(MPI_Win_flush(next_of(&w), w.win));
+    TL_MPI(MPI_Put(sent, BLOCKS * INTS, MPI_INT, tl_next(&w), first, 1, type, w.win));
+    TL_MPI(MPI_Win_flush(tl_next(&w), w.win));
     MPI_Barrier(w.comm);
     TL_MPI(MPI_Win_sync(w.win));
     for (int i = 0; i < BLOCKS * INTS; i++)

@@ -25,16 +25,6 @@ static tl_window_t make_window(tl_kind_t kind)
     return tl_win_make(kind, 4 * sizeof(long), sizeof(long), MPI_COMM_WORLD, MPI_INFO_NULL);
 }
 
-static int next_rank(const tl_window_t *w)
-{
-    return (w->rank + 1) % w->size;
-}
-
-static int rank_before(const tl_window_t *w)
-{
-    return (w->rank + w->size - 1) % w->size;
-}
-
 /** A good put of `value` to the start of `target`'s memory, in whatever epoch is open. */
 static int put(const tl_window_t *w, int target, const long *value)
 {
@@ -44,7 +34,7 @@ static int put(const tl_window_t *w, int target, const long *value)
 static void locks_work(const tl_window_t *w)
 {
     long value = 700 + w->rank, got = -1;
-    int next = next_rank(w);
+    int next = tl_next(w);
 
     TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, w->win));
     TL_MPI(put(w, next, &value));
@@ -56,17 +46,12 @@ static void locks_work(const tl_window_t *w)
 
 static void pscw_works(const tl_window_t *w)
 {
-    MPI_Group from = tl_group_of(w->comm, rank_before(w)), to = tl_group_of(w->comm, next_rank(w));
     long value = 800 + w->rank;
 
-    TL_MPI(MPI_Win_post(from, 0, w->win));
-    TL_MPI(MPI_Win_start(to, 0, w->win));
-    TL_MPI(put(w, next_rank(w), &value));
-    TL_MPI(MPI_Win_complete(w->win));
-    TL_MPI(MPI_Win_wait(w->win));
-    TL_CHECK(*(long *)w->base == 800 + rank_before(w), "%ld", *(long *)w->base);
-    MPI_Group_free(&from);
-    MPI_Group_free(&to);
+    tl_begin_ring(w);
+    TL_MPI(put(w, tl_next(w), &value));
+    tl_end_ring(w);
+    TL_CHECK(*(long *)w->base == 800 + tl_before(w), "%ld", *(long *)w->base);
 }
 
 static void fences_work(const tl_window_t *w)
@@ -74,9 +59,9 @@ static void fences_work(const tl_window_t *w)
     long value = 900 + w->rank;
 
     TL_MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, w->win));
-    TL_MPI(put(w, next_rank(w), &value));
+    TL_MPI(put(w, tl_next(w), &value));
     TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win));
-    TL_CHECK(*(long *)w->base == 900 + rank_before(w), "%ld", *(long *)w->base);
+    TL_CHECK(*(long *)w->base == 900 + tl_before(w), "%ld", *(long *)w->base);
 }
 
 /** required: errors that were returned leave a window whose legal use goes on as ever. */
@@ -96,7 +81,7 @@ static void refuse_from(rma_t first, const tl_window_t *w)
     long value = 1, other = 2, result = 3;
     MPI_Request r = MPI_REQUEST_NULL;
     rma_given_t g =
-        rma_plain(&value, &result, 1, MPI_LONG, next_rank(w), tl_disp(w, next_rank(w), 0), w->win);
+        rma_plain(&value, &result, 1, MPI_LONG, tl_next(w), tl_disp(w, tl_next(w), 0), w->win);
 
     g.compare = &other;
     for (rma_t call = first; call < RMA_CALLS; call++)
@@ -114,25 +99,20 @@ static void case_no_epoch(const tl_window_t *w)
 /** A target that is not in the epoch, while one is open to another. */
 static void case_other_target(const tl_window_t *w)
 {
-    int locked = next_rank(w), other = w->rank;
-    MPI_Group to = tl_group_of(w->comm, locked), from = tl_group_of(w->comm, rank_before(w));
+    int locked = tl_next(w), other = w->rank;
     long value = 1;
 
-    if (locked != other) {
-        TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, locked, 0, w->win));
-        SYNC_ERROR(put(w, other, &value));
-        SYNC_ERROR(MPI_Win_flush(other, w->win));
-        SYNC_ERROR(MPI_Win_unlock(other, w->win));
-        TL_MPI(MPI_Win_unlock(locked, w->win));
-        MPI_Barrier(w->comm);
-        TL_MPI(MPI_Win_post(from, 0, w->win));
-        TL_MPI(MPI_Win_start(to, 0, w->win));
-        SYNC_ERROR(put(w, other, &value));
-        TL_MPI(MPI_Win_complete(w->win));
-        TL_MPI(MPI_Win_wait(w->win));
-    }
-    MPI_Group_free(&from);
-    MPI_Group_free(&to);
+    if (locked == other)
+        return;
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, locked, 0, w->win));
+    SYNC_ERROR(put(w, other, &value));
+    SYNC_ERROR(MPI_Win_flush(other, w->win));
+    SYNC_ERROR(MPI_Win_unlock(other, w->win));
+    TL_MPI(MPI_Win_unlock(locked, w->win));
+    MPI_Barrier(w->comm);
+    tl_begin_ring(w);
+    SYNC_ERROR(put(w, other, &value));
+    tl_end_ring(w);
 }
 
 /** Request-based operations belong to passive epochs only. */
@@ -147,15 +127,15 @@ static void case_request_in_fence(const tl_window_t *w)
 
 static void case_unlock(const tl_window_t *w)
 {
-    SYNC_ERROR(MPI_Win_unlock(next_rank(w), w->win));
+    SYNC_ERROR(MPI_Win_unlock(tl_next(w), w->win));
     SYNC_ERROR(MPI_Win_unlock_all(w->win));
     locks_work(w);
-    SYNC_ERROR(MPI_Win_unlock(next_rank(w), w->win));
+    SYNC_ERROR(MPI_Win_unlock(tl_next(w), w->win));
 }
 
 static void case_flush(const tl_window_t *w)
 {
-    int t = next_rank(w);
+    int t = tl_next(w);
 
     SYNC_ERROR(MPI_Win_flush(t, w->win));
     SYNC_ERROR(MPI_Win_flush_all(w->win));
@@ -176,7 +156,7 @@ static void flush_nobody(const tl_window_t *w)
 
 static void case_flush_nobody(const tl_window_t *w)
 {
-    int t = next_rank(w);
+    int t = tl_next(w);
 
     flush_nobody(w);
     TL_MPI(MPI_Win_lock_all(0, w->win));
@@ -190,9 +170,9 @@ static void case_flush_nobody(const tl_window_t *w)
 static void case_complete(const tl_window_t *w)
 {
     SYNC_ERROR(MPI_Win_complete(w->win));
-    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(w), 0, w->win));
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, tl_next(w), 0, w->win));
     SYNC_ERROR(MPI_Win_complete(w->win));
-    TL_MPI(MPI_Win_unlock(next_rank(w), w->win));
+    TL_MPI(MPI_Win_unlock(tl_next(w), w->win));
 }
 
 static void case_wait(const tl_window_t *w)
@@ -208,36 +188,32 @@ static void case_wait(const tl_window_t *w)
 /** Locks and fences within a started epoch, which then is of use all the same. */
 static void case_lock_in_start(const tl_window_t *w)
 {
-    MPI_Group to = tl_group_of(w->comm, next_rank(w)), from = tl_group_of(w->comm, rank_before(w));
+    MPI_Group to = tl_group_of(w->comm, tl_next(w));
     long value = 60 + w->rank;
 
-    TL_MPI(MPI_Win_post(from, 0, w->win));
-    TL_MPI(MPI_Win_start(to, 0, w->win));
-    SYNC_ERROR(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(w), 0, w->win));
+    tl_begin_ring(w);
+    SYNC_ERROR(MPI_Win_lock(MPI_LOCK_SHARED, tl_next(w), 0, w->win));
     SYNC_ERROR(MPI_Win_lock_all(0, w->win));
     SYNC_ERROR(MPI_Win_start(to, 0, w->win));
     SYNC_ERROR(MPI_Win_fence(0, w->win));
-    TL_MPI(put(w, next_rank(w), &value));
-    TL_MPI(MPI_Win_complete(w->win));
-    TL_MPI(MPI_Win_wait(w->win));
-    TL_CHECK(*(long *)w->base == 60 + rank_before(w), "%ld", *(long *)w->base);
+    TL_MPI(put(w, tl_next(w), &value));
+    tl_end_ring(w);
+    TL_CHECK(*(long *)w->base == 60 + tl_before(w), "%ld", *(long *)w->base);
     MPI_Group_free(&to);
-    MPI_Group_free(&from);
 }
 
 /** What an exposure epoch forbids; it is of use all the same. */
 static void case_in_post(const tl_window_t *w)
 {
     MPI_Win win = w->win;
-    MPI_Group to = tl_group_of(w->comm, next_rank(w)), from = tl_group_of(w->comm, rank_before(w));
+    MPI_Group to = tl_group_of(w->comm, tl_next(w)), from = tl_group_of(w->comm, tl_before(w));
 
     TL_MPI(MPI_Win_post(from, 0, w->win));
     SYNC_ERROR(MPI_Win_post(from, 0, w->win));
     SYNC_ERROR(MPI_Win_fence(0, w->win));
     SYNC_ERROR(MPI_Win_free(&win));
     TL_MPI(MPI_Win_start(to, 0, w->win));
-    TL_MPI(MPI_Win_complete(w->win));
-    TL_MPI(MPI_Win_wait(w->win));
+    tl_end_ring(w);
     MPI_Group_free(&to);
     MPI_Group_free(&from);
 }
@@ -250,7 +226,7 @@ static void handler(MPI_Win *win, int *code, ...)
 {
     (void)win;
     handler_calls++;
-    MPI_Error_class(*code, &handler_class);
+    handler_class = tl_class(*code);
 }
 
 /** required: the window's own error handler is called, with the code that has a text. */
@@ -263,7 +239,7 @@ static void case_handler(const tl_window_t *w)
     MPI_Win_create_errhandler(handler, &mine);
     MPI_Win_set_errhandler(w->win, mine);
     handler_calls = handler_class = 0;
-    code = MPI_Win_unlock(next_rank(w), w->win);
+    code = MPI_Win_unlock(tl_next(w), w->win);
     TL_CHECK(handler_calls == 1 && handler_class == MPI_ERR_RMA_SYNC, "%d calls, class %d",
              handler_calls, handler_class);
     MPI_Error_string(code, text, &length);
@@ -295,7 +271,7 @@ static void case_no_locks(const tl_window_t *w)
     MPI_Info_create(&info);
     MPI_Info_set(info, "no_locks", "true");
     tl_window_t bare = tl_win_make(w->kind, sizeof(long), 1, MPI_COMM_WORLD, info);
-    SYNC_ERROR(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(w), 0, bare.win));
+    SYNC_ERROR(MPI_Win_lock(MPI_LOCK_SHARED, tl_next(w), 0, bare.win));
     SYNC_ERROR(MPI_Win_lock_all(0, bare.win));
     fences_work(&bare);
     pscw_works(&bare);
@@ -306,7 +282,7 @@ static void case_no_locks(const tl_window_t *w)
 /** Groups that are not part of the window's. */
 static void case_group(const tl_window_t *w)
 {
-    MPI_Group other = tl_group_of(w->comm, next_rank(w));
+    MPI_Group other = tl_group_of(w->comm, tl_next(w));
 
     if (w->size > 1) {
         tl_window_t mine = tl_win_make(w->kind, sizeof(long), 1, MPI_COMM_SELF, MPI_INFO_NULL);
@@ -322,10 +298,10 @@ static void case_free(const tl_window_t *w)
 {
     MPI_Win win = w->win;
 
-    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(w), 0, win));
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, tl_next(w), 0, win));
     SYNC_ERROR(MPI_Win_free(&win));
     TL_CHECK(win == w->win, "the handle has changed");
-    TL_MPI(MPI_Win_unlock(next_rank(w), win));
+    TL_MPI(MPI_Win_unlock(tl_next(w), win));
 }
 
 static const struct {

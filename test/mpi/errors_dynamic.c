@@ -35,7 +35,7 @@ static field_t make_field(void)
 
     f.memory = tl_alloc(4 * BYTES);
     f.addresses = tl_alloc((size_t)f.w.size * sizeof(MPI_Aint));
-    f.next = (f.w.rank + 1) % f.w.size;
+    f.next = tl_next(&f.w);
     MPI_Get_address(f.memory, &mine);
     MPI_Allgather(&mine, 1, MPI_AINT, f.addresses, 1, MPI_AINT, f.w.comm);
     return f;
@@ -53,7 +53,7 @@ static int reach(const field_t *f, MPI_Aint offset, int n)
 {
     unsigned char data[64], got[64] = {0};
     MPI_Aint disp = MPI_Aint_add(f->addresses[f->next], offset);
-    int code, get_code, late, class = MPI_SUCCESS;
+    int code, get_code, late;
 
     memset(data, 0x66, sizeof(data));
     TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, f->next, 0, f->w.win));
@@ -66,9 +66,7 @@ static int reach(const field_t *f, MPI_Aint offset, int n)
     TL_CHECK((get_code == MPI_SUCCESS) == (code == MPI_SUCCESS), "put %d, get %d", code, get_code);
     TL_CHECK(code != MPI_SUCCESS || memcmp(got, data, (size_t)n) == 0, "got other than was put");
     TL_MPI(MPI_Win_unlock(f->next, f->w.win));
-    if (code != MPI_SUCCESS)
-        MPI_Error_class(code, &class);
-    return class;
+    return tl_class(code);
 }
 
 static void check_good(const field_t *f, MPI_Aint offset, int n, const char *what)
@@ -147,10 +145,8 @@ static void test_detached(void)
 
 static void refuse(int code, const char *what)
 {
-    int class = MPI_SUCCESS;
+    const int class = tl_class(code);
 
-    if (code != MPI_SUCCESS)
-        MPI_Error_class(code, &class);
     TL_CHECK(class == MPI_ERR_RMA_ATTACH || class == MPI_ERR_RMA_RANGE || class == MPI_ERR_ARG ||
                  class == MPI_ERR_BASE,
              "%s: error class %d", what, class);
@@ -222,7 +218,7 @@ static void test_freed_request(void)
             TL_MPI(MPI_Request_free(&r));
             code = MPI_Win_flush(f.next, f.w.win);
         }
-        MPI_Error_class(code, &class);
+        class = tl_class(code);
     }
     TL_CHECK(class == MPI_ERR_RMA_RANGE || class == MPI_ERR_RMA_ATTACH,
              "a freed request to unattached memory: error class %d", class);
@@ -242,7 +238,7 @@ static void test_row(void)
     MPI_Barrier(f.w.comm);
     TL_MPI(MPI_Win_lock_all(0, f.w.win));
     for (int gets = 0; gets < 2; gets++) {
-        int class, code = MPI_SUCCESS, late;
+        int code = MPI_SUCCESS, late;
 
         for (int i = 0; i < ROW; i++) {
             const MPI_Aint disp =
@@ -255,7 +251,7 @@ static void test_row(void)
             code = code ? code : late;
         }
         late = MPI_Win_flush(f.next, f.w.win);
-        MPI_Error_class(code ? code : late, &class);
+        const int class = tl_class(code ? code : late);
         TL_CHECK(class == MPI_ERR_RMA_RANGE || class == MPI_ERR_RMA_ATTACH, "error class %d",
                  class);
         TL_MPI(MPI_Win_flush(f.next, f.w.win));

@@ -65,18 +65,9 @@ static void end_field(field_t *f)
     free(f->data);
 }
 
-static int class_of(int code)
-{
-    int class = MPI_SUCCESS;
-
-    if (code != MPI_SUCCESS)
-        MPI_Error_class(code, &class);
-    return class;
-}
-
 static bool is_refusal(int code)
 {
-    const int class = class_of(code);
+    const int class = tl_class(code);
 
     return class == MPI_ERR_RMA_RANGE || class == MPI_ERR_RMA_ATTACH;
 }
@@ -151,10 +142,10 @@ static bool check_fence(const field_t *f, int code, const char *what)
     const bool refused = is_refusal(code);
 
     if (f->w.rank == TARGET) {
-        TL_CHECK(refused, "%s: the target's fence says %d", what, class_of(code));
+        TL_CHECK(refused, "%s: the target's fence says %d", what, tl_class(code));
     } else {
         TL_CHECK(code == MPI_SUCCESS || (refused && f->w.rank == ORIGIN), "%s: a fence says %d",
-                 what, class_of(code));
+                 what, tl_class(code));
     }
     return refused;
 }
@@ -172,7 +163,7 @@ static void fail_in_fences(const field_t *f, bad_t bad)
         const int code = MPI_Win_fence(0, f->w.win);
 
         TL_CHECK(code == MPI_SUCCESS || (is_refusal(code) && f->w.rank == ORIGIN),
-                 "%s: a later fence says %d", bad_names[bad], class_of(code));
+                 "%s: a later fence says %d", bad_names[bad], tl_class(code));
         told = told || code != MPI_SUCCESS;
     }
     TL_CHECK(told || f->w.rank != ORIGIN, "%s: the origin was never told", bad_names[bad]);
@@ -215,7 +206,7 @@ static void fail_to_get(const field_t *f)
         }
         code = MPI_Win_fence(0, f->w.win);
         TL_CHECK(f->w.rank == ORIGIN ? is_refusal(code) : code == MPI_SUCCESS,
-                 "get of %d: a fence says %d", n, class_of(code));
+                 "get of %d: a fence says %d", n, tl_class(code));
     }
     TL_MPI(MPI_Win_fence(0, f->w.win));
     free(got);
@@ -253,12 +244,12 @@ static void fail_in_post_start(const field_t *f, bad_t bad)
     bool told = is_refusal(code);
 
     TL_CHECK(told || (code == MPI_SUCCESS && f->w.rank != TARGET), "%s: post and start: %d",
-             bad_names[bad], class_of(code));
+             bad_names[bad], tl_class(code));
     check_memory(f, bad_names[bad]);
     for (int i = 0; i < PATIENCE && is_open(f, told); i++) {
         code = post_start(f, true, bad, false);
         TL_CHECK(code == MPI_SUCCESS || (is_refusal(code) && f->w.rank == ORIGIN),
-                 "%s: a later epoch says %d", bad_names[bad], class_of(code));
+                 "%s: a later epoch says %d", bad_names[bad], tl_class(code));
         told = told || code != MPI_SUCCESS;
     }
     TL_CHECK(told || f->w.rank != ORIGIN, "%s: the origin was never told", bad_names[bad]);

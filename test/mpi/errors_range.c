@@ -48,10 +48,8 @@ static bool class_fits(int class, fault_t fault)
 static void check_fault(int code, fault_t fault, const char *what)
 {
     static const char *const names[] = {"none", "range", "signature"};
-    int class = MPI_SUCCESS;
+    const int class = tl_class(code);
 
-    if (code != MPI_SUCCESS)
-        MPI_Error_class(code, &class);
     TL_CHECK(class_fits(class, fault), "%s: error class %d where %s is right", what, class,
              names[fault]);
 }
@@ -64,14 +62,9 @@ static int complete(int code, int target, MPI_Win win)
     return code != MPI_SUCCESS ? code : late;
 }
 
-static int next_rank(const tl_window_t *w)
-{
-    return (w->rank + 1) % w->size;
-}
-
 static rma_given_t access_of(const tl_window_t *w, MPI_Aint disp, int n)
 {
-    rma_given_t g = rma_plain(origin, result, n, MPI_LONG, next_rank(w), disp, w->win);
+    rma_given_t g = rma_plain(origin, result, n, MPI_LONG, tl_next(w), disp, w->win);
 
     g.compare = &compare;
     return g;
@@ -120,8 +113,8 @@ static void end_window(tl_window_t *w)
     TL_MPI(MPI_Win_unlock(w->rank, w->win));
     MPI_Barrier(w->comm);
     origin[0] = 99;
-    check_fault(one_access(w, RMA_PUT, tl_disp(w, next_rank(w), 0), 1), NONE, "put afterwards");
-    check_fault(one_access(w, RMA_GET, tl_disp(w, next_rank(w), 0), 1), NONE, "get afterwards");
+    check_fault(one_access(w, RMA_PUT, tl_disp(w, tl_next(w), 0), 1), NONE, "put afterwards");
+    check_fault(one_access(w, RMA_GET, tl_disp(w, tl_next(w), 0), 1), NONE, "get afterwards");
     got = result[0];
     TL_CHECK(got == 99, "got %ld", got);
     tl_win_free(w);
@@ -171,7 +164,7 @@ static void case_bounds(tl_kind_t kind)
 static void case_within(tl_kind_t kind)
 {
     tl_window_t w = make_window(kind, sizeof(long));
-    int target = next_rank(&w);
+    int target = tl_next(&w);
 
     memset(origin, 0x33, sizeof(origin));
     check_fault(one_access(&w, RMA_PUT, tl_disp(&w, target, 0), LONGS), NONE, "all of it");
@@ -198,25 +191,17 @@ static void case_active(tl_kind_t kind)
     if (kind == TL_DYNAMIC)
         return;
     tl_window_t w = make_window(kind, sizeof(long));
-    int ranks[2] = {next_rank(&w), (w.rank + w.size - 1) % w.size}, code, late;
-    MPI_Group all, to, from;
+    int code, late;
 
     TL_MPI(MPI_Win_fence(0, w.win));
     code = put_beyond(&w);
     late = MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win);
     check_fault(code ? code : late, RANGE, "put and fence");
-    MPI_Comm_group(w.comm, &all);
-    MPI_Group_incl(all, 1, &ranks[0], &to);
-    MPI_Group_incl(all, 1, &ranks[1], &from);
-    TL_MPI(MPI_Win_post(from, 0, w.win));
-    TL_MPI(MPI_Win_start(to, 0, w.win));
+    tl_begin_ring(&w);
     code = put_beyond(&w);
     late = MPI_Win_complete(w.win);
     check_fault(code ? code : late, RANGE, "put and complete");
     TL_MPI(MPI_Win_wait(w.win));
-    MPI_Group_free(&all);
-    MPI_Group_free(&to);
-    MPI_Group_free(&from);
     TL_MPI(MPI_Win_lock_all(0, w.win));
     code = put_beyond(&w);
     late = MPI_Win_unlock_all(w.win);
@@ -230,7 +215,7 @@ static void case_active(tl_kind_t kind)
 static void try_type(const tl_window_t *w, MPI_Datatype type, int count, MPI_Aint disp, int bytes,
                      fault_t fault, const char *what)
 {
-    int target = next_rank(w), code;
+    int target = tl_next(w), code;
     unsigned char *data = tl_alloc((size_t)bytes);
 
     memset(data, 0x33, (size_t)bytes);
@@ -303,7 +288,7 @@ static void case_shapes(tl_kind_t kind)
 static void try_signature(const tl_window_t *w, int n, MPI_Datatype type, int target_n,
                           MPI_Datatype target_type, bool also_put)
 {
-    int t = next_rank(w), code;
+    int t = tl_next(w), code;
 
     TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, t, 0, w->win));
     if (also_put) {
@@ -342,7 +327,7 @@ static void case_signatures(tl_kind_t kind)
 static void case_too_long(tl_kind_t kind)
 {
     tl_window_t w = make_window(kind, sizeof(long));
-    const int t = next_rank(&w);
+    const int t = tl_next(&w);
     rma_given_t g = access_of(&w, tl_disp(&w, t, 0), 2);
     MPI_Request r = MPI_REQUEST_NULL;
 
@@ -372,7 +357,7 @@ static void case_too_long(tl_kind_t kind)
 static void case_named_beyond(tl_kind_t kind)
 {
     tl_window_t w = make_window(kind, sizeof(long));
-    const int t = next_rank(&w);
+    const int t = tl_next(&w);
     const MPI_Aint last = tl_disp(&w, t, (LONGS - 1) * (MPI_Aint)sizeof(long));
     int code;
 
@@ -423,7 +408,7 @@ static void case_operations(tl_kind_t kind)
     MPI_Op_create(add_up, 1, &own);
     MPI_Type_contiguous(LONGS, MPI_LONG, &longs);
     MPI_Type_commit(&longs);
-    try_single(&w, next_rank(&w), own, longs);
+    try_single(&w, tl_next(&w), own, longs);
     try_single(&w, w.rank, own, longs);
     MPI_Type_free(&longs);
     MPI_Op_free(&own);

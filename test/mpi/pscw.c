@@ -121,31 +121,6 @@ static void test_subsets(tl_kind_t kind)
 
 /* ---- order in time ---- */
 
-/** The origin starts long before the target posts, then long after. */
-static void test_order(tl_kind_t kind)
-{
-    tl_window_t w = make_ints(kind, 1);
-    int zero = 0, one = 1;
-
-    for (int i = 1; i <= 4; i++) {
-        bool early = i % 2 == 1;
-
-        MPI_Barrier(w.comm);
-        if (w.rank == 0) {
-            usleep(early ? 0 : 20000);
-            start_to(&w, 1, &one, 0);
-            put_int(&w, &i, 1, 0);
-            TL_MPI(MPI_Win_complete(w.win));
-        } else if (w.rank == 1) {
-            usleep(early ? 20000 : 0);
-            post_to(&w, 1, &zero, 0);
-            TL_MPI(MPI_Win_wait(w.win));
-            TL_CHECK(load_int(&w, 0) == i, "round %d: %d", i, load_int(&w, 0));
-        }
-    }
-    tl_win_free(&w);
-}
-
 /**
  * All others run ahead as far as they can; what an epoch of theirs puts must not arrive before
  * the target has posted for it, and all of it must be there when its wait returns.
@@ -249,8 +224,6 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         test_subsets(kind);
-        if (tl_size() > 1)
-            test_order(kind);
         test_run_ahead(kind);
         test_poll(kind);
         test_nocheck(kind);

@@ -126,6 +126,14 @@ MPI_Group tl_group_of(MPI_Comm comm, int rank)
     return one;
 }
 
+int tl_class(int code)
+{
+    int class = MPI_SUCCESS;
+
+    MPI_Error_class(code, &class);
+    return class;
+}
+
 bool tl_same_host(int rank)
 {
     MPI_Comm node;

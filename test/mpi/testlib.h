@@ -110,6 +110,9 @@ bool tl_one_host(void);
 /** A group of one rank of a communicator. The caller frees it. */
 MPI_Group tl_group_of(MPI_Comm comm, int rank);
 
+/** The class of a code that an MPI call returned. */
+int tl_class(int code);
+
 /** Does a rank of MPI_COMM_WORLD share memory with this one? Collective; ranks may differ. */
 bool tl_same_host(int rank);
 
@@ -165,6 +168,16 @@ void tl_win_free(tl_window_t *w);
  */
 MPI_Aint tl_disp(const tl_window_t *w, int target, MPI_Aint offset);
 
+/** The ranks after and before this one, in a ring. */
+static inline int tl_next(const tl_window_t *w)
+{
+    return (w->rank + 1) % w->size;
+}
+static inline int tl_before(const tl_window_t *w)
+{
+    return (w->rank + w->size - 1) % w->size;
+}
+
 /* ---- epochs ---- */
 
 /** How accesses are synchronised; TL_SYNCS is their number. */
@@ -180,6 +193,10 @@ void tl_begin(const tl_window_t *w, tl_sync_t sync);
 
 /** Collective: closes it; afterwards every rank may load and store its own memory. */
 void tl_end(const tl_window_t *w, tl_sync_t sync);
+
+/** The same by post and start with the next rank alone. */
+void tl_begin_ring(const tl_window_t *w);
+void tl_end_ring(const tl_window_t *w);
 
 /* ---- checks ---- */
 

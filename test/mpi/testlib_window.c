@@ -188,3 +188,19 @@ void tl_end(const tl_window_t *w, tl_sync_t sync)
         meet_locally(w, MPI_LOCK_SHARED);
     }
 }
+
+void tl_begin_ring(const tl_window_t *w)
+{
+    MPI_Group from = tl_group_of(w->comm, tl_before(w)), to = tl_group_of(w->comm, tl_next(w));
+
+    TL_MPI(MPI_Win_post(from, 0, w->win));
+    TL_MPI(MPI_Win_start(to, 0, w->win));
+    MPI_Group_free(&from);
+    MPI_Group_free(&to);
+}
+
+void tl_end_ring(const tl_window_t *w)
+{
+    TL_MPI(MPI_Win_complete(w->win));
+    TL_MPI(MPI_Win_wait(w->win));
+}

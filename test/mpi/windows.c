@@ -7,7 +7,7 @@
 /**
  * @file
  * Windows as objects: attributes and alignment; sizes and units that differ by rank; communicators
- * of one rank, of some and in another order; windows that overlap, many at once, and made and freed
+ * of some ranks and in another order; windows that overlap, many at once, and made and freed
  * again and again without anything left behind. Infos: query; without locks: errors.
  */
 #include "test/mpi/meet.h"
@@ -145,26 +145,6 @@ static void test_alignment(tl_kind_t kind)
 }
 
 /* ---- communicators ---- */
-
-/** Windows of one rank each, all at the same time. */
-static void test_self(tl_kind_t kind)
-{
-    tl_window_t a = make_plain(kind, MPI_COMM_SELF), b = make_plain(kind, MPI_COMM_SELF);
-    uint64_t word = 5, sum = 0;
-
-    exercise(&a, 8, 500);
-    exercise(&b, 8, 600);
-    TL_MPI(MPI_Win_fence(0, a.win));
-    TL_MPI(MPI_Accumulate(&word, 1, MPI_UINT64_T, 0, tl_disp(&a, 0, 0), 1, MPI_UINT64_T,
-                          MPI_REPLACE, a.win));
-    TL_MPI(MPI_Win_fence(0, a.win));
-    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, a.win));
-    TL_MPI(MPI_Fetch_and_op(&word, &sum, MPI_UINT64_T, 0, tl_disp(&a, 0, 0), MPI_SUM, a.win));
-    TL_MPI(MPI_Win_unlock(0, a.win));
-    TL_CHECK(sum == 5, "fetched %llu", (unsigned long long)sum);
-    tl_win_free(&b);
-    tl_win_free(&a);
-}
 
 /** Halves of the ranks, all ranks in the opposite order, and all ranks, at the same time. */
 static void test_communicators(tl_kind_t kind)
@@ -320,7 +300,6 @@ int main(int argc, char **argv)
         test_sizes(kind);
         test_units(kind);
         test_alignment(kind);
-        test_self(kind);
         test_communicators(kind);
         test_many(kind);
         test_leaks(kind);
