@@ -409,7 +409,7 @@ START_TEST(as_text)
     ck_assert_ptr_nonnull(strstr(text, "near, many, fresh, blocks of 8 bytes: 1024 eager"));
     for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
-    ck_assert_int_eq(lines, 15 * 4); /* groups, blocks */
+    ck_assert_int_eq(lines, 11 * 4); /* groups, blocks */
     /* Where a protocol can, by force it is all that is used. */
     text = table_text(&table, SUPERPIPE_STREAM, 0);
     ck_assert_ptr_null(strstr(text, "eager"));
