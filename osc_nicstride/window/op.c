@@ -5,7 +5,7 @@
 /** @file Predefined operations and element types: their numbers on the wire and how to apply them.
  *  An operation travels as its number in Fortran, a type as Open MPI's number for it; types of the
  *  same representation share one (MPI_INT and MPI_INT32_T). May run on the server thread, so only
- * predefined objects are read. */
+ *  predefined objects are read. */
 
 #include "osc_nicstride/window/op.h"
 #include "common/layout/flatten.h"
@@ -19,7 +19,10 @@ static ompi_op_t *ops[OMPI_OP_BASE_FORTRAN_OP_MAX];
 
 int nicstride_op_index(const ompi_op_t *op)
 {
-    return (op->o_flags & OMPI_OP_FLAGS_INTRINSIC) != 0 ? op->o_f_to_c_index : -1;
+    return (op->o_flags & OMPI_OP_FLAGS_INTRINSIC) != 0 &&
+                   op->o_f_to_c_index != OMPI_OP_BASE_FORTRAN_NULL
+               ? op->o_f_to_c_index
+               : -1;
 }
 
 /* LONG and UNSIGNED_LONG have numbers of their own. All other C integers, and the sized ones of
