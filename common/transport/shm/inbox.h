@@ -101,7 +101,7 @@ void onic_inbox_unmap(onic_inbox_head_t *head, const onic_segment_key_t *key);
 
 typedef struct onic_outbox {
     onic_queue_sender_t sender;
-    bool far;                /**< the receiver shares no cache and no package with this one */
+    bool far;                /**< the receiver shares no cache with this one */
     onic_inbox_head_t *head; /**< of the inbox that it belongs to */
     onic_mapped_t queue;
     onic_file_key_t file;
