@@ -9,6 +9,7 @@
 #include "test/mpi/testlib.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -456,7 +457,8 @@ void tl_listen(void)
     // Not a nameless file of /tmp, which not every file system has.
     listening.to = memfd_create("heard", 0);
     listening.from = dup(STDERR_FILENO);
-    if (listening.to < 0 || listening.from < 0)
+    // Threads that write at the same time do not share a position in such a file, but its end.
+    if (listening.to < 0 || listening.from < 0 || fcntl(listening.to, F_SETFL, O_APPEND) != 0)
         tl_die("no file for standard error");
     (void)fflush(stderr);
     (void)dup2(listening.to, STDERR_FILENO);
