@@ -42,6 +42,7 @@ typedef struct onic_server {
     atomic_int sleep;
     unsigned naps; /**< sleeps while it stood in for the MPI threads, ever */
     bool left;     /**< when it was armed something was left that no event will announce */
+    bool worked;   /**< in its last slice something came or went on */
     struct pollfd fds[ONIC_SERVER_FDS]; /**< the pipe, and the descriptors of rows */
     nfds_t nfds;
     atomic_uint idle_usec;

@@ -27,7 +27,7 @@
 #define SLICE 16
 /** Naps while work is left that no event will announce, in microseconds; what comes ends them. */
 #define NAP_MIN 20
-#define NAP_MAX 16000
+#define NAP_MAX 1000
 /** A process that has woken this one may have more to send when it has an answer. */
 #define LINGER_USEC 5
 /** But an MPI thread that was in MPI within so many us has lost its processor, and gets it back. */
@@ -45,7 +45,7 @@
 typedef enum slice_result {
     SLICE_MORE,  /**< events were handled: there may be more */
     SLICE_IDLE,  /**< nothing to do, or nothing could be done */
-    SLICE_ARMED, /**< the same; the next event makes the descriptor readable */
+    SLICE_ARMED, /**< nothing more; the next event makes the descriptor readable */
     SLICE_LEAVE  /**< an MPI thread is at work */
 } slice_result_t;
 
@@ -86,18 +86,22 @@ static bool arm(onic_server_t *s)
     return true;
 }
 
-/** Arming fails once after each event. */
+/** Arming fails once after each event, which counts as one. */
 static slice_result_t progress_and_arm(onic_server_t *s, bool arms)
 {
-    slice_result_t result = SLICE_IDLE;
-    for (int i = 0; i < SLICE; i++)
-        if (onic_transport_progress_locked() > 0)
-            result = SLICE_MORE;
-        else if (!arms)
-            return result;
-        else if (arm(s))
+    s->worked = false;
+    for (int i = 0; i < SLICE; i++) {
+        if (onic_transport_progress_locked() > 0) {
+            s->worked = true;
+            continue;
+        }
+        if (!arms)
+            break;
+        if (arm(s))
             return SLICE_ARMED;
-    return result;
+        s->worked = true;
+    }
+    return s->worked ? SLICE_MORE : SLICE_IDLE;
 }
 
 /** Progresses for a while, and where `arms` has the next event announced when nothing comes. */
@@ -152,14 +156,15 @@ static void stand_in(onic_server_t *s, uint64_t seen)
     atomic_store_explicit(&onic_presence_mine()->away, true, memory_order_relaxed);
     while (result != SLICE_LEAVE && in_charge(s, seen)) {
         result = run_slice(s, true);
+        /* What follows a step that was done comes soon. */
+        if (result != SLICE_ARMED || s->worked || !s->left)
+            onic_naps_shorten(&naps);
         if (result == SLICE_ARMED)
             park(s, seen, naps.now);
         else if (result == SLICE_IDLE)
             (void)sleep_for(s, NAP_MIN, false);
         if (result == SLICE_ARMED && s->left)
             onic_naps_lengthen(&naps);
-        else
-            onic_naps_shorten(&naps);
     }
     atomic_store_explicit(&onic_presence_mine()->away, false, memory_order_relaxed);
 }
