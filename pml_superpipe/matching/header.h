@@ -10,8 +10,8 @@
  *
  *  Messages of one process arrive in the order in which they were sent.
  *
- *  Pure. Decoded messages are complete, and lengths within bounds; handles are looked up in tables,
- *  and matching checks ranks and communicators. */
+ *  Pure. Decoded messages are complete, and lengths within bounds; handles are looked up in tables.
+ */
 #pragma once
 
 #include <stdbool.h>

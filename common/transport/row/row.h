@@ -4,7 +4,7 @@
  */
 /** @file A row of the transport: one way by which messages reach a process. A peer gets its row at
  *  its first contact. Nothing above the rows knows which they are, but that UCX has what they have
- *  not: rendezvous, puts and gets (ucx/internal.h). All functions are called with the transport
+ *  not: rendezvous, puts and gets (ucx/ucx.h). All functions are called with the transport
  *  lock held, if not said otherwise. Not for components. */
 #pragma once
 

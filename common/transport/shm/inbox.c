@@ -83,7 +83,7 @@ void onic_inbox_meet(void)
 
     atomic_store_explicit(&in->senders, atomic_load_explicit(&head->senders, memory_order_acquire),
                           memory_order_relaxed);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && known < n; i++) {
         const uint64_t owner = atomic_load_explicit(&head->owner[i], memory_order_acquire);
         if (owner != NOBODY && owner != TAKEN) {
             const onic_queue_t q =
