@@ -18,7 +18,7 @@ void superpipe_transfer_moved(superpipe_transfer_t *t, bool good)
 
 bool superpipe_transfer_requested(superpipe_transfer_t *t, uint64_t wanted)
 {
-    if (t->broken || t->done || wanted <= t->early || wanted > t->length)
+    if (t->broken || t->done || t->matched || wanted <= t->early || wanted > t->length)
         return false;
     t->matched = true;
     t->wanted = wanted;
