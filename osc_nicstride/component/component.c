@@ -123,12 +123,16 @@ static int component_finalize(void)
     nicstride_say_idle();
     onic_print_counters(&mca_osc_nicstride_component.super.osc_version,
                         c->params.show_plan && c->params.verbose == 0 ? 1 : (int)c->params.verbose);
-    /* If the transport stays open, its peers still point at these. */
-    if (closed)
+    /* If the transport stays open, its peers still point at these, and what ends late looks for
+     * windows. */
+    if (closed) {
         nicstride_processes_fini();
+        OBJ_DESTRUCT(&c->windows);
+    } else {
+        (void)opal_hash_table_remove_all(&c->windows);
+    }
     nicstride_ops_fini();
     OBJ_DESTRUCT(&nicstride_flattened.lock);
-    OBJ_DESTRUCT(&c->windows);
     return OMPI_SUCCESS;
 }
 

@@ -9,7 +9,7 @@
 /* Form, offset and levels: one byte, then numbers of up to ten bytes each. */
 _Static_assert(NICSTRIDE_LIST_NUMBER_BYTES + 11 + 20 * ONIC_LAYOUT_MAX_LEVELS <=
                    ONIC_LAYOUT_ENCODED_MAX,
-               "room for an id and what is around the list");
+               "room for a number and what is around the list");
 
 /* ---- at the origin --------------------------------------------------------------------------- */
 

@@ -141,9 +141,10 @@ static int await(nicstride_module_t *m, const char *call, nicstride_notice_of_t 
         if (a.p == NULL)
             return OMPI_ERR_OUT_OF_RESOURCE;
         nicstride_wait(NULL, NICSTRIDE_POLL, has_come_locked, &a);
-        if (!a.lost)
+        if (atomic_load_explicit(&a.p->notices.from->notices[kind], memory_order_relaxed) !=
+            a.p->notices.used[kind])
             a.p->notices.used[kind]++;
-        else if (rc == OMPI_SUCCESS)
+        if (a.lost && rc == OMPI_SUCCESS)
             rc = nicstride_error(m, call, nicstride_lost_class(a.p->peer),
                                  onic_peer_has_died(a.p->peer) ? "rank %d has died"
                                                                : "rank %d cannot be reached",

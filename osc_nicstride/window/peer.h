@@ -90,7 +90,7 @@ typedef struct nicstride_pair {
 typedef struct nicstride_notices {
     const nicstride_pair_t *from;     /**< what the peer tells this process */
     nicstride_pair_t come;            /**< that, by messages from another node */
-    uint32_t used[NICSTRIDE_NOTICES]; /**< module mutex */
+    uint32_t used[NICSTRIDE_NOTICES]; /**< the thread that waits for these */
 } nicstride_notices_t;
 
 /** What kind of peer it is, and whether it responds (presence.h). The kind is read without a lock
