@@ -14,8 +14,12 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
                                 void *bytes, uint32_t *len_p, nicbarrier_reason_t *why)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    nicbarrier_net_t *net = calloc(1, sizeof(*net));
     *net_p = NULL;
+    /* Not before: a process may open the engine and use another. */
+    const int error = nicbarrier_datagram_start_thread();
+    if (error != 0)
+        return nicbarrier_reason(why, "the helper thread cannot be started: %s", strerror(error));
+    nicbarrier_net_t *net = calloc(1, sizeof(*net));
     if (net != NULL) {
         net->nsteps = nicbarrier_schedule((nicbarrier_schedule_kind_t)d->schedule, group->me,
                                           group->n, net->step);

@@ -36,13 +36,7 @@ static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrie
     if (getrandom(&d->cookie, sizeof(d->cookie), GRND_NONBLOCK) != (ssize_t)sizeof(d->cookie))
         d->cookie = (uint32_t)onic_now_nsec();
     d->random = d->cookie;
-    if (nicbarrier_udp_open(d->cookie, why) != 0)
-        return -1;
-    const int error = nicbarrier_datagram_start_thread();
-    if (error == 0)
-        return 0;
-    nicbarrier_udp_close();
-    return nicbarrier_reason(why, "the helper thread cannot be started: %s", strerror(error));
+    return nicbarrier_udp_open(d->cookie, why);
 }
 
 static void datagram_close(void)

@@ -74,6 +74,7 @@ typedef struct nicbarrier_datagram {
     nicbarrier_net_t *first;   /**< of all groups: few, so that a packet's is soon found */
     /* the helper thread */
     pthread_t thread;
+    bool has_thread; /**< from the first group on */
     int wake_fd;
     atomic_bool stop;
     bool helping;  /**< the helper thread holds the lock */
@@ -171,7 +172,7 @@ void nicbarrier_datagram_sleep(int more, uint64_t until);
 
 /* ---- thread.c; MPI threads ------------------------------------------------------------------- */
 
-/** Starts the thread. @return 0, or an errno */
+/** Starts the thread unless it runs; without the lock. @return 0, or an errno */
 int nicbarrier_datagram_start_thread(void);
 /** Joins it. */
 void nicbarrier_datagram_stop_thread(void);

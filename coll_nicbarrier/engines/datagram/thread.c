@@ -83,18 +83,23 @@ static void *helper_main(void *arg)
 int nicbarrier_datagram_start_thread(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    if (d->has_thread)
+        return 0;
     d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (d->wake_fd < 0)
         return errno;
     const int rc = onic_helper_start(&d->thread, "onic-barrier", helper_main, NULL);
     if (rc != 0)
         close(d->wake_fd);
+    d->has_thread = rc == 0;
     return rc;
 }
 
 void nicbarrier_datagram_stop_thread(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    if (!d->has_thread)
+        return;
     atomic_store(&d->stop, true);
     (void)eventfd_write(d->wake_fd, 1);
     pthread_join(d->thread, NULL);

@@ -10,8 +10,9 @@
 
 #define BYTES (NICBARRIER_RULE_STEPS * sizeof(nicbarrier_put_flag_t))
 
-/** Idle regions needed before the oldest one is used again, and most of them. */
-enum { IDLE = 16, IDLE_MAX = 2 * IDLE };
+/** Idle regions needed before the oldest one is used again, and most that are kept for that. Others
+ *  stay until the transport ends, since a member that learns late of a failure still puts. */
+enum { IDLE = 16, IDLE_MAX = 1024 };
 
 /** Any thread may prepare and disconnect groups. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -50,7 +51,7 @@ void nicbarrier_put_flags_give(onic_region_t *region, bool done)
     idle[(first + n_idle++) % IDLE_MAX] = region;
     pthread_mutex_unlock(&lock);
     if (spare != NULL)
-        onic_region_free(spare);
+        onic_region_leave(spare);
 }
 
 void nicbarrier_put_flags_close(void)
