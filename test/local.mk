@@ -776,6 +776,8 @@ $(fuzz_runs): $(fuzz_programs)
 	./$$f -max_total_time=`expr $(FUZZ_SECONDS) / $$n + 1` -timeout=20 -verbosity=0 -print_funcs=0
 else
 fuzz-build: sanitized-source
+	@echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -x c -fsanitize=fuzzer -o sanitized/fuzzer-probe - || \
+	    { echo "check-fuzz needs clang with libFuzzer (Debian: apt-get install clang libclang-rt-dev)"; exit 1; }
 	@mkdir -p sanitized/fuzz
 	cd sanitized/fuzz && { $(configure_sanitized) CC=clang --enable-fuzzing --enable-sanitizers=address,undefined; }; } && \
 	    $(MAKE) fuzz-build
