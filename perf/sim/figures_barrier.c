@@ -6,7 +6,7 @@
 #include "perf/sim/figures.h"
 #include "perf/sim/machines.h"
 
-/** The default of `coll_nicbarrier_datagram_nack`. */
+/** The default of `coll_nicbarrier_nack_timeout`. */
 #define NACK_FIRST 1000000
 
 /** Members times barriers for each point of a figure; at least one barrier. */

@@ -32,7 +32,6 @@ enum { HOME, IN_LINE, IN_UPDATE, LIVING_A, LIVING_B };
 /** Microseconds for which the second is stopped, or still lives with what it has. */
 enum { STOPPED = 300000 };
 
-/** Its elements are updated under locks: atomics leave nothing half done. */
 static MPI_Win make_window(bool private)
 {
     static long memory[64];
