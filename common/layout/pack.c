@@ -213,7 +213,7 @@ static side_t run_side(const onic_run_t *run, const void *base, uint64_t block, 
 /** Moves the bytes that the innermost runs have in common; 0 if they are few and more will follow.
  */
 static uint64_t copy_runs(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src,
-                          const void *src_base, uint64_t len)
+                          const void *src_base, uint64_t len, bool by_src)
 {
     onic_run_t d;
     onic_run_t s;
@@ -235,7 +235,7 @@ static uint64_t copy_runs(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src
     passes = least(d.count, s.count);
     n = bytes / block / passes;
     move_nest(run_side(&d, dst_base, block, n), run_side(&s, src_base, block, n), block, n, passes,
-              onic_magnitude(d.stride) >= d.block, false);
+              onic_magnitude(d.stride) >= d.block, by_src);
     onic_cursor_advance(dst, &d);
     onic_cursor_advance(src, &s);
     return bytes;
@@ -244,7 +244,7 @@ static uint64_t copy_runs(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src
 /** Moves many passes of a short pattern with the same shape on both sides, as for arrays of one
  *  structure. */
 static uint64_t copy_passes(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src,
-                            const void *src_base, uint64_t len)
+                            const void *src_base, uint64_t len, bool by_src)
 {
     pattern_t d;
     pattern_t s;
@@ -259,7 +259,7 @@ static uint64_t copy_passes(onic_cursor_t *dst, void *dst_base, onic_cursor_t *s
     read_pattern(src, &s);
     if (!same_shape(&d, &s) || !passes_are_apart(&d))
         return 0;
-    move_patterns((uintptr_t)dst_base, &d, (uintptr_t)src_base, &s, d.blocks, passes, false);
+    move_patterns((uintptr_t)dst_base, &d, (uintptr_t)src_base, &s, d.blocks, passes, by_src);
     skip_passes(dst, &d, passes);
     skip_passes(src, &s, passes);
     return passes * d.size;
@@ -267,7 +267,7 @@ static uint64_t copy_passes(onic_cursor_t *dst, void *dst_base, onic_cursor_t *s
 
 /** Moves whole runs of two lists, as long as these have the same shape. */
 static uint64_t copy_lists(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src,
-                           const void *src_base, uint64_t len)
+                           const void *src_base, uint64_t len, bool by_src)
 {
     const onic_layout_t *d = dst->layout;
     const onic_layout_t *s = src->layout;
@@ -289,7 +289,7 @@ static uint64_t copy_lists(onic_cursor_t *dst, void *dst_base, onic_cursor_t *sr
         run_ahead(d, i, to_mem, true);
         run_ahead(s, j, from_mem, false);
         onic_blocks(to_mem + (uintptr_t)to->offset, to->stride, from_mem + (uintptr_t)from->offset,
-                    from->stride, to->block, to->count, false);
+                    from->stride, to->block, to->count, by_src);
         done += bytes;
     }
     skip_runs(dst, i);
@@ -320,19 +320,19 @@ static uint64_t copy_staged(onic_cursor_t *dst, void *dst_base, onic_cursor_t *s
 }
 
 uint64_t onic_copy(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src, const void *src_base,
-                   uint64_t len)
+                   uint64_t len, bool by_src)
 {
     uint64_t done = 0;
 
     len = least(len, dst->layout->size - dst->pos);
     len = least(len, src->layout->size - src->pos);
     while (done < len) {
-        uint64_t n = copy_passes(dst, dst_base, src, src_base, len - done);
+        uint64_t n = copy_passes(dst, dst_base, src, src_base, len - done, by_src);
 
         if (n == 0)
-            n = copy_lists(dst, dst_base, src, src_base, len - done);
+            n = copy_lists(dst, dst_base, src, src_base, len - done, by_src);
         if (n == 0)
-            n = copy_runs(dst, dst_base, src, src_base, len - done);
+            n = copy_runs(dst, dst_base, src, src_base, len - done, by_src);
         done += n > 0 ? n : copy_staged(dst, dst_base, src, src_base, len - done);
     }
     return done;

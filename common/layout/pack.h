@@ -28,6 +28,8 @@ ONIC_EXPORT uint64_t onic_pack_streaming(onic_cursor_t *c, const void *base, voi
 ONIC_EXPORT uint64_t onic_unpack(onic_cursor_t *c, void *base, const void *src, uint64_t len);
 
 /** Copies from one layout to another without staging, until either ends or `len` bytes are copied.
- *  Source and destination bytes must not overlap. Returns the bytes copied. */
+ *  Source and destination bytes must not overlap. Elements that are aligned at the source
+ *  (`by_src`), or else at the destination, stay whole wherever the other side is: the side that
+ *  others may access meanwhile. Returns the bytes copied. */
 ONIC_EXPORT uint64_t onic_copy(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src,
-                               const void *src_base, uint64_t len);
+                               const void *src_base, uint64_t len, bool by_src);

@@ -40,7 +40,7 @@ static int fetch(const nicstride_transfer_t *t)
 
     onic_cursor_init(&here, &t->result, 0);
     onic_cursor_init(&there, &t->target, 0);
-    onic_copy(&here, t->result_base, &there, t->direct, t->target.size);
+    onic_copy(&here, t->result_base, &there, t->direct, t->target.size, true);
     return OMPI_SUCCESS;
 }
 
@@ -150,9 +150,9 @@ static int copy(const nicstride_transfer_t *t)
     onic_cursor_init(&here, &t->origin, 0);
     onic_cursor_init(&there, &t->target, 0);
     if (t->type == NICSTRIDE_MSG_PUT)
-        onic_copy(&there, t->direct, &here, t->origin_base, t->target.size);
+        onic_copy(&there, t->direct, &here, t->origin_base, t->target.size, false);
     else
-        onic_copy(&here, t->origin_base, &there, t->direct, t->target.size);
+        onic_copy(&here, t->origin_base, &there, t->direct, t->target.size, true);
     return OMPI_SUCCESS;
 }
 

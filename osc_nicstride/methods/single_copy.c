@@ -139,7 +139,8 @@ static onic_refused_t sieve(const nicstride_transfer_t *a)
         refused = onic_peer_copy(a->peer->peer, false, &local, 1, &remote, 1, w.len);
         if (refused == ONIC_REFUSED_NOT)
             onic_copy(&to, a->origin_base, &from,
-                      (const void *)((uintptr_t)bounce + w.before - (uintptr_t)c.lo), c.bytes);
+                      (const void *)((uintptr_t)bounce + w.before - (uintptr_t)c.lo), c.bytes,
+                      false);
     }
     free(bounce);
     return refused;

@@ -77,7 +77,7 @@ static void copy_within(superpipe_request_t *r)
     if (s != NULL) {
         onic_cursor_init(&to, &r->layout, 0);
         onic_cursor_init(&from, &s->layout, 0);
-        copied = onic_copy(&to, r->base, &from, s->base, r->state.wanted) == r->state.wanted;
+        copied = onic_copy(&to, r->base, &from, s->base, r->state.wanted, false) == r->state.wanted;
     }
     onic_transport_lock();
     superpipe_transfer_ended(&r->state, copied);

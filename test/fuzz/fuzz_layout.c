@@ -97,7 +97,7 @@ static void move(const onic_layout_t *l, uint64_t from)
     FUZZ_CHECK(onic_unpack(&c, base, data, n) == n);
     onic_cursor_init(&c, l, from);
     onic_cursor_init(&d, l, from);
-    FUZZ_CHECK(onic_copy(&d, other_base, &c, base, n) == n);
+    FUZZ_CHECK(onic_copy(&d, other_base, &c, base, n, n % 2 == 0) == n);
     FUZZ_CHECK(memcmp(memory, other, extent) == 0);
     memset(data, 0, n);
     onic_cursor_init(&c, l, from);

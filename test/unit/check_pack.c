@@ -143,7 +143,7 @@ static void check_copy(const tree_t *to, const tree_t *from)
             *memory_at(&expected, to->ref.at[to_pos + i]) =
                 *memory_at(&src, from->ref.at[from_pos + i]);
         }
-        UNIT_CHECK(onic_copy(&d, memory_base(&dst), &s, memory_base(&src), len) == n);
+        UNIT_CHECK(onic_copy(&d, memory_base(&dst), &s, memory_base(&src), len, n % 2 == 0) == n);
         UNIT_CHECK(memcmp(dst.bytes, expected.bytes, dst.n) == 0);
         to_pos += n;
         from_pos += n;
@@ -358,7 +358,7 @@ START_TEST(positions_beyond_4_gib)
     ck_assert_uint_eq(onic_pack(&c, bytes, out, sizeof(out)), 4);
     onic_cursor_init(&c, &l, 8 * elements - 20);
     onic_cursor_init(&d, &l, 4);
-    ck_assert_uint_eq(onic_copy(&d, out, &c, bytes, UINT64_MAX), 20);
+    ck_assert_uint_eq(onic_copy(&d, out, &c, bytes, UINT64_MAX, false), 20);
     ck_assert_mem_eq(out, bytes, 8);
 }
 END_TEST
@@ -385,21 +385,26 @@ static void *flip(void *arg)
     return NULL;
 }
 
-/** Packs blocks that begin at `offset` and hold aligned elements of eight bytes from `first` on,
- *  while another thread changes them: each must be seen whole. */
+/** Packs and copies blocks that begin at `offset` and hold aligned elements of eight bytes from
+ *  `first` on, while another thread changes them: each must be seen whole. */
 static void check_whole(flipper_t *f, int64_t offset, uint64_t block, int64_t stride)
 {
     uint64_t count = (sizeof(f->cell) - 64) / (uint64_t)stride;
     uint64_t first = (8 - (uint64_t)offset % 8) % 8;
-    unsigned char out[sizeof(f->cell)];
-    onic_layout_t l;
-    onic_cursor_t c;
+    _Alignas(8) unsigned char out[sizeof(f->cell)];
+    onic_layout_t l, flat;
+    onic_cursor_t c, to;
 
     ck_assert_int_eq(onic_layout_contig(&l, offset, block), ONIC_LAYOUT_OK);
     ck_assert_int_eq(onic_layout_repeat(&l, count, stride), ONIC_LAYOUT_OK);
+    ck_assert_int_eq(onic_layout_contig(&flat, 0, l.size), ONIC_LAYOUT_OK);
     for (int round = 0; round < 20000; round++) {
         onic_cursor_init(&c, &l, 0);
-        onic_pack(&c, f->cell, out, sizeof(out));
+        onic_cursor_init(&to, &flat, 0);
+        if (round % 2 == 0)
+            onic_pack(&c, f->cell, out, sizeof(out));
+        else
+            onic_copy(&to, out, &c, f->cell, sizeof(out), true);
         for (uint64_t at = 0; at + block <= l.size; at += block) {
             for (uint64_t i = first; i + 8 <= block; i += 8) {
                 uint64_t seen;
