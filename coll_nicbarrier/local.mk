@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 # What needs no Open MPI: what decides, and the engines but for the transport below engine put.
-noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_core.la
+noinst_LIBRARIES += coll_nicbarrier/libnicbarrier_core.a
 
-coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
+coll_nicbarrier_libnicbarrier_core_a_SOURCES = \
 	coll_nicbarrier/agree/plan.c \
 	coll_nicbarrier/engines/datagram/bpf/client.c \
 	coll_nicbarrier/engines/datagram/bpf/local.c \
@@ -34,24 +34,24 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/epoch/nack.c \
 	coll_nicbarrier/schedule/schedule.c \
 	coll_nicbarrier/team/team.c
-coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
+coll_nicbarrier_libnicbarrier_core_a_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
 EXTRA_DIST += coll_nicbarrier/engines/datagram/bpf/program.c
 
 # Barriers in the kernel. What a process needs of them is always built.
 if HAVE_BPF
-noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_kernel.la
-coll_nicbarrier_libnicbarrier_kernel_la_SOURCES = \
+noinst_LIBRARIES += coll_nicbarrier/libnicbarrier_kernel.a
+coll_nicbarrier_libnicbarrier_kernel_a_SOURCES = \
 	coll_nicbarrier/engines/datagram/bpf/kernel.c \
 	coll_nicbarrier/engines/datagram/bpf/service.c
-nodist_coll_nicbarrier_libnicbarrier_kernel_la_SOURCES = $(bpf_skeleton)
-coll_nicbarrier_libnicbarrier_kernel_la_CPPFLAGS = $(pure_cppflags) $(BPF_CPPFLAGS) -D_GNU_SOURCE
+nodist_coll_nicbarrier_libnicbarrier_kernel_a_SOURCES = $(bpf_skeleton)
+coll_nicbarrier_libnicbarrier_kernel_a_CPPFLAGS = $(pure_cppflags) $(BPF_CPPFLAGS) -D_GNU_SOURCE
 bpf_libs = $(BPF_LDFLAGS) $(BPF_LIBS)
 
 sbin_PROGRAMS = tools/nicbarrier-bpf
 tools_nicbarrier_bpf_SOURCES = coll_nicbarrier/engines/datagram/bpf/tool.c
 tools_nicbarrier_bpf_CPPFLAGS = $(pure_cppflags) -D_GNU_SOURCE
-tools_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_kernel.la coll_nicbarrier/libnicbarrier_core.la \
-	common/libonic_core.la $(bpf_libs)
+tools_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_kernel.a coll_nicbarrier/libnicbarrier_core.a \
+	common/libonic_core.a $(bpf_libs)
 
 bpf_program = coll_nicbarrier/engines/datagram/bpf/program
 bpf_skeleton = $(bpf_program).skel.h
@@ -67,13 +67,14 @@ $(bpf_skeleton): $(bpf_program).bpf.o
 	$(AM_V_GEN)$(BPFTOOL) gen skeleton $(bpf_program).bpf.o name nicbarrier_program >$@.new && \
 	    mv $@.new $@
 
-bpf_objects = coll_nicbarrier/engines/datagram/bpf/libnicbarrier_kernel_la-kernel.lo
+bpf_objects = coll_nicbarrier/engines/datagram/bpf/libnicbarrier_kernel_a-kernel.$(OBJEXT)
 $(bpf_objects): $(bpf_skeleton)
 endif
 
-component_LTLIBRARIES += mca_coll_nicbarrier.la
+component_PROGRAMS += .libs/mca_coll_nicbarrier.so
 
-mca_coll_nicbarrier_la_SOURCES = \
+_libs_mca_coll_nicbarrier_so_SHORTNAME = coll
+_libs_mca_coll_nicbarrier_so_SOURCES = \
 	coll_nicbarrier/agree/agree.c \
 	coll_nicbarrier/team/engines.c \
 	coll_nicbarrier/component/component.c \
@@ -81,11 +82,11 @@ mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/component/module.c \
 	coll_nicbarrier/component/params.c \
 	coll_nicbarrier/component/settings.c
-mca_coll_nicbarrier_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
+_libs_mca_coll_nicbarrier_so_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
-mca_coll_nicbarrier_la_LIBADD = coll_nicbarrier/libnicbarrier_core.la $(verbs_libs) $(OMPI_INTERNAL_LIBS)
-mca_coll_nicbarrier_la_DEPENDENCIES = coll_nicbarrier/libnicbarrier_core.la libompi_nic_common.la
-mca_coll_nicbarrier_la_LDFLAGS = -module -shared -avoid-version -no-undefined \
+_libs_mca_coll_nicbarrier_so_LDADD = coll_nicbarrier/libnicbarrier_core.a $(verbs_libs) $(OMPI_INTERNAL_LIBS)
+_libs_mca_coll_nicbarrier_so_DEPENDENCIES = coll_nicbarrier/libnicbarrier_core.a .libs/libompi_nic_common.so
+_libs_mca_coll_nicbarrier_so_LDFLAGS = -shared -Wl,-soname,mca_coll_nicbarrier.so \
 	$(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
 
 dist_component_DATA += coll_nicbarrier/help-coll-nicbarrier.txt

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 # Layouts and pack kernels, and what else needs no MPI.
-noinst_LTLIBRARIES += common/libonic_core.la common/libonic_pack.la
+noinst_LIBRARIES += common/libonic_core.a common/libonic_pack.a
 
-common_libonic_core_la_SOURCES = \
+common_libonic_core_a_SOURCES = \
 	common/layout/layout.c \
 	common/layout/layout_list.c \
 	common/layout/layout_wire.c \
@@ -25,8 +25,9 @@ common_libonic_core_la_SOURCES = \
 	common/transport/ucx/adapters.c \
 	common/transport/verbs/requests.c \
 	common/transport/verbs/verbs_port.c
-common_libonic_core_la_CPPFLAGS = $(pure_cppflags)
-common_libonic_core_la_LIBADD = common/libonic_pack.la
+common_libonic_core_a_CPPFLAGS = $(pure_cppflags)
+common_libonic_core_a_LIBADD = $(common_libonic_pack_a_OBJECTS)
+common_libonic_core_a_DEPENDENCIES = $(common_libonic_pack_a_OBJECTS)
 
 # Numbers of networks, for the components' parameters cost.
 linksdir = $(componentdir)/links
@@ -41,7 +42,7 @@ dist_links_DATA = \
 # Costs of the ways on a node, built in by processor: each text as strings of C.
 processors = other xeon zen3 zen4 zen5
 EXTRA_DIST += $(processors:%=share/processors/%.txt)
-with_processors = common/model/libonic_core_la-link.lo
+with_processors = common/model/libonic_core_a-link.$(OBJEXT)
 $(with_processors): common/model/processors.inc
 CLEANFILES += common/model/processors.inc
 common/model/processors.inc: $(processors:%=$(srcdir)/share/processors/%.txt)
@@ -50,22 +51,22 @@ common/model/processors.inc: $(processors:%=$(srcdir)/share/processors/%.txt)
 	done >$@
 
 # The compiler vectorises the copy kernels only at -O3.
-common_libonic_pack_la_SOURCES = \
+common_libonic_pack_a_SOURCES = \
 	common/layout/copy.c \
 	common/layout/pack.c
-common_libonic_pack_la_CPPFLAGS = $(pure_cppflags)
-common_libonic_pack_la_CFLAGS = $(AM_CFLAGS) -O3 -falign-functions=64 -falign-loops=32
+common_libonic_pack_a_CPPFLAGS = $(pure_cppflags)
+common_libonic_pack_a_CFLAGS = $(AM_CFLAGS) -O3 -falign-functions=64 -falign-loops=32
 
 # Queue pairs: libibverbs, where configure found it, and nothing of MPI. It is then needed to load
 # the shared library. Unit tests link it by itself.
-noinst_LTLIBRARIES += common/libonic_verbs.la
+noinst_LIBRARIES += common/libonic_verbs.a
 
-common_libonic_verbs_la_SOURCES = \
+common_libonic_verbs_a_SOURCES = \
 	common/transport/verbs/connect.c \
 	common/transport/verbs/connections.c \
 	common/transport/verbs/mlx5_library.c \
 	common/transport/verbs/verbs.c
-common_libonic_verbs_la_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
+common_libonic_verbs_a_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
 
 if HAVE_VERBS
 verbs_cppflags = $(VERBS_CPPFLAGS)
@@ -75,11 +76,11 @@ verbs_cppflags =
 verbs_libs =
 endif
 
-# The shared library. Like the components it is made in the top directory, so that they lie beside
-# each other in .libs as they will once installed, and find it there through $ORIGIN.
-component_LTLIBRARIES += libompi_nic_common.la
+# The shared library, with all of these. It and the components lie beside each other in .libs as they will
+# once installed, and find each other there through $ORIGIN.
+component_PROGRAMS += .libs/libompi_nic_common.so
 
-libompi_nic_common_la_SOURCES = \
+_libs_libompi_nic_common_so_SOURCES = \
 	common/transport/shm/presence.c \
 	common/transport/shm/cache.c \
 	common/transport/verbs/registrations.c \
@@ -120,13 +121,15 @@ libompi_nic_common_la_SOURCES = \
 	common/transport/ucx/messages.c \
 	common/transport/ucx/state.c \
 	common/transport/ucx/worker.c
-libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS) $(verbs_cppflags)
-libompi_nic_common_la_LIBADD = common/libonic_core.la common/libonic_verbs.la $(verbs_libs) \
-	$(OMPI_INTERNAL_LIBS) $(UCX_LIBS) $(HWLOC_LIBS)
+_libs_libompi_nic_common_so_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS) $(verbs_cppflags)
+_libs_libompi_nic_common_so_SHORTNAME = common
+_libs_libompi_nic_common_so_LDADD = $(verbs_libs) $(OMPI_INTERNAL_LIBS) $(UCX_LIBS) $(HWLOC_LIBS)
+_libs_libompi_nic_common_so_DEPENDENCIES = common/libonic_core.a common/libonic_verbs.a
 # nodelete: callbacks of UCX and the code of the server thread must outlive a dlclose.
-libompi_nic_common_la_LDFLAGS = -shared -avoid-version -no-undefined \
-	-Wl,-z,nodelete,-Bsymbolic-functions $(OMPI_LDFLAGS) $(UCX_LDFLAGS) $(HWLOC_LDFLAGS)
+_libs_libompi_nic_common_so_LDFLAGS = -shared -Wl,-soname,libompi_nic_common.so \
+	-Wl,-z,nodelete,-Bsymbolic-functions \
+	-Wl,--whole-archive,common/libonic_core.a,common/libonic_verbs.a,--no-whole-archive \
+	$(OMPI_LDFLAGS) $(UCX_LDFLAGS) $(HWLOC_LDFLAGS)
 
-# How others link it: by its file, because for a .la libtool would record where it is now and where
-# it will be installed, and link again at installation.
+# How others link it, though they may call nothing in it by themselves.
 common_ldflags = -Wl,--push-state,--no-as-needed,.libs/libompi_nic_common.so,--pop-state

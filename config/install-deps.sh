@@ -13,7 +13,7 @@ set -eu
 # run of the tests, clang for libFuzzer and, with libbpf and bpftool, for nicbarrier-bpf, iproute2 and nftables
 # for hosts that are network namespaces, valgrind, qemu and what follows for soft-RoCE, debootstrap for
 # test/distro.
-build="gcc libc6-dev make autoconf automake libtool pkg-config
+build="gcc libc6-dev make autoconf automake pkg-config
        openmpi-bin libopenmpi-dev libucx-dev libhwloc-dev libibverbs-dev python3"
 check=check
 test="mandoc ccache clang libclang-rt-dev clang-format libbpf-dev bpftool iproute2 nftables

@@ -123,8 +123,7 @@ AC_DEFUN([_ONIC_OMPI_HEADERS], [
     onic_save_LDFLAGS=$LDFLAGS
     onic_save_LIBS=$LIBS
     CPPFLAGS="$CPPFLAGS $OMPI_CPPFLAGS $HWLOC_CPPFLAGS -idirafter $srcdir/common/shim"
-    # -R is libtool's word and not the compiler's.
-    LDFLAGS="$LDFLAGS `AS_ECHO(["$OMPI_LDFLAGS"]) | sed 's/-R@<:@^ @:>@*//g'`"
+    LDFLAGS="$LDFLAGS $OMPI_LDFLAGS"
     LIBS="$OMPI_PROGRAM_LIBS $LIBS"
     AC_MSG_CHECKING([for Open MPI's developer headers and libraries])
     AC_LINK_IFELSE([AC_LANG_PROGRAM([[

@@ -4,7 +4,7 @@
 # ONIC_CHECK_DIRS
 # Ends configure, before it looks at anything else, where a directory was named that is not there or
 # lacks what a build needs first: the compiler would go on and take what it finds elsewhere. Nor may
-# it be a relative path: libtool records none in what it links, and the options are handed on as they
+# it be a relative path: libraries record where others are, and the options are handed on as they
 # are to the sanitized build, in another directory.
 AC_DEFUN([ONIC_CHECK_DIRS], [
     for onic_pair in ompi:bin/mpicc hwloc:include/hwloc.h pmix:include/pmix.h \
@@ -41,12 +41,12 @@ AC_DEFUN([ONIC_FIND], [
                    [$1_CPPFLAGS=`"$PKG_CONFIG" --cflags $3`
                     # It names no directory that is on the loader's path anyway.
                     $1_LDFLAGS=`"$PKG_CONFIG" --libs-only-L --libs-only-other $3 |
-                        sed 's,-L\(/@<:@^ @:>@*\),& -R\1,g'`])],
+                        sed 's,-L\(/@<:@^ @:>@*\),& -Wl\,-rpath\,\1,g'`])],
         [no], [],
         [_ONIC_LIBDIR([$2], m4_bpatsubst([$4], [-l\([^ ]*\).*], [\1]))
          $1_CPPFLAGS="-I$with_$2/include"
          # The caller's own installation is not on the loader's path.
-         $1_LDFLAGS="-L$onic_libdir -R$onic_libdir"])
+         $1_LDFLAGS="-L$onic_libdir -Wl,-rpath,$onic_libdir"])
     AC_SUBST([$1_CPPFLAGS])
     AC_SUBST([$1_LDFLAGS])
     AC_SUBST([$1_LIBS])
@@ -84,8 +84,7 @@ AC_DEFUN([ONIC_TRY], [
     onic_save_LDFLAGS=$LDFLAGS
     onic_save_LIBS=$LIBS
     CPPFLAGS="$CPPFLAGS $$1_CPPFLAGS"
-    # -R is libtool's word and not the compiler's.
-    LDFLAGS="$LDFLAGS `AS_ECHO(["$$1_LDFLAGS"]) | sed 's/-R@<:@^ @:>@*//g'`"
+    LDFLAGS="$LDFLAGS $$1_LDFLAGS"
     LIBS="$$1_LIBS $LIBS"
     AC_MSG_CHECKING([for $2])
     AC_LINK_IFELSE([AC_LANG_PROGRAM([$3], [$4])], [onic_works=yes], [onic_works=no])

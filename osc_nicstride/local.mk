@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 # What decides: pure.
-noinst_LTLIBRARIES += osc_nicstride/libnicstride_core.la
+noinst_LIBRARIES += osc_nicstride/libnicstride_core.a
 
-osc_nicstride_libnicstride_core_la_SOURCES = \
+osc_nicstride_libnicstride_core_a_SOURCES = \
 	osc_nicstride/check/shadow.c \
 	osc_nicstride/check/under_way.c \
 	osc_nicstride/methods/plan.c \
@@ -16,12 +16,12 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/message.c \
 	osc_nicstride/protocol/peer_layout_cache.c \
 	osc_nicstride/window/region.c
-osc_nicstride_libnicstride_core_la_CPPFLAGS = $(pure_cppflags)
+osc_nicstride_libnicstride_core_a_CPPFLAGS = $(pure_cppflags)
 
 # What does: the methods, of which tests link the rows, and what they stand on.
-noinst_LTLIBRARIES += osc_nicstride/libnicstride_methods.la
+noinst_LIBRARIES += osc_nicstride/libnicstride_methods.a
 
-osc_nicstride_libnicstride_methods_la_SOURCES = \
+osc_nicstride_libnicstride_methods_a_SOURCES = \
 	osc_nicstride/check/check.c \
 	osc_nicstride/check/report.c \
 	osc_nicstride/methods/direct.c \
@@ -61,11 +61,12 @@ osc_nicstride_libnicstride_methods_la_SOURCES = \
 	osc_nicstride/window/module.c \
 	osc_nicstride/window/peer.c \
 	osc_nicstride/window/state.c
-osc_nicstride_libnicstride_methods_la_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags) -D_GNU_SOURCE
+osc_nicstride_libnicstride_methods_a_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags) -D_GNU_SOURCE
 
-component_LTLIBRARIES += mca_osc_nicstride.la
+component_PROGRAMS += .libs/mca_osc_nicstride.so
 
-mca_osc_nicstride_la_SOURCES = \
+_libs_mca_osc_nicstride_so_SHORTNAME = osc
+_libs_mca_osc_nicstride_so_SOURCES = \
 	osc_nicstride/component/agreement.c \
 	osc_nicstride/component/component.c \
 	osc_nicstride/component/info.c \
@@ -78,13 +79,13 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/origin/resolve.c \
 	osc_nicstride/origin/update.c \
 	osc_nicstride/origin/choose.c
-mca_osc_nicstride_la_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags) -D_GNU_SOURCE \
+_libs_mca_osc_nicstride_so_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
-mca_osc_nicstride_la_LIBADD = osc_nicstride/libnicstride_methods.la osc_nicstride/libnicstride_core.la $(OMPI_INTERNAL_LIBS)
-mca_osc_nicstride_la_DEPENDENCIES = osc_nicstride/libnicstride_methods.la osc_nicstride/libnicstride_core.la \
-	libompi_nic_common.la
+_libs_mca_osc_nicstride_so_LDADD = osc_nicstride/libnicstride_methods.a osc_nicstride/libnicstride_core.a $(OMPI_INTERNAL_LIBS)
+_libs_mca_osc_nicstride_so_DEPENDENCIES = osc_nicstride/libnicstride_methods.a osc_nicstride/libnicstride_core.a \
+	.libs/libompi_nic_common.so
 # nodelete: callbacks of the transport, which another component may keep open, must outlive a dlclose.
-mca_osc_nicstride_la_LDFLAGS = -module -shared -avoid-version -no-undefined -Wl,-z,nodelete,-Bsymbolic-functions \
+_libs_mca_osc_nicstride_so_LDFLAGS = -shared -Wl,-soname,mca_osc_nicstride.so -Wl,-z,nodelete,-Bsymbolic-functions \
 	$(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
 
 dist_component_DATA += osc_nicstride/help-osc-nicstride.txt

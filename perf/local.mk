@@ -44,7 +44,7 @@ perf_collectives_LDADD = $(perf_ldadd)
 perf_copy_SOURCES = perf/copy.c
 perf_copy_CPPFLAGS = $(pure_cppflags)
 perf_copy_CFLAGS = $(perf_cflags)
-perf_copy_LDADD = common/libonic_core.la
+perf_copy_LDADD = common/libonic_core.a
 
 perf_ranks_SOURCES = perf/ranks.c
 perf_ranks_LDADD = $(perf_ldadd)
@@ -85,7 +85,7 @@ sim_sources = \
 	perf/sim/optimal.c \
 	perf/sim/requests.c \
 	perf/sim/transfer.c
-sim_libs = coll_nicbarrier/libnicbarrier_core.la osc_nicstride/libnicstride_core.la common/libonic_core.la
+sim_libs = coll_nicbarrier/libnicbarrier_core.a osc_nicstride/libnicstride_core.a common/libonic_core.a
 check_PROGRAMS += perf/sim/figures
 perf_sim_figures_SOURCES = $(sim_sources) \
 	perf/sim/figures.c \
@@ -94,9 +94,10 @@ perf_sim_figures_SOURCES = $(sim_sources) \
 	perf/sim/figures_strided.c \
 	perf/sim/figures_superpipeline.c
 perf_sim_figures_CPPFLAGS = $(AM_CPPFLAGS) $(with_share)
-perf_sim_figures_LDADD = coll_nicbarrier/libnicbarrier_core.la osc_nicstride/libnicstride_methods.la \
-	osc_nicstride/libnicstride_core.la libompi_nic_common.la $(OMPI_LDFLAGS) $(OMPI_PROGRAM_LIBS) -lm
+perf_sim_figures_LDADD = coll_nicbarrier/libnicbarrier_core.a osc_nicstride/libnicstride_methods.a \
+	osc_nicstride/libnicstride_core.a .libs/libompi_nic_common.so $(OMPI_LDFLAGS) $(OMPI_PROGRAM_LIBS) -lm
 perf_sim_figures_LDFLAGS = $(methods_ldflags)
+EXTRA_perf_sim_figures_DEPENDENCIES = .libs/libompi_nic_common.so
 
 # make figures FIGURES=$(srcdir)/docs/figures writes those of the documents. The last ones have a million
 # members and take minutes; MEMBERS=4096 does not.

@@ -88,9 +88,9 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_verbs_port
 
 check_libs = $(CHECK_LDFLAGS) $(CHECK_LIBS)
-unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(check_libs)
-pml_ldadd = pml_superpipe/libsuperpipe_core.la $(check_libs)
-barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_verbs.la common/libonic_core.la \
+unit_ldadd = osc_nicstride/libnicstride_core.a common/libonic_core.a $(check_libs)
+pml_ldadd = pml_superpipe/libsuperpipe_core.a $(check_libs)
+barrier_ldadd = coll_nicbarrier/libnicbarrier_core.a common/libonic_verbs.a common/libonic_core.a \
 	$(check_libs) $(verbs_libs)
 
 # For all of them, and for these alone: where Check is, there may be other libraries too.
@@ -104,11 +104,11 @@ test_unit_check_alone_LDADD = $(check_libs)
 test_unit_check_apply_LDADD = $(unit_ldadd)
 test_unit_check_batch_LDADD = $(unit_ldadd)
 test_unit_check_vector_LDADD = $(unit_ldadd)
-test_unit_check_clock_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_clock_LDADD = common/libonic_core.a $(check_libs)
 test_unit_check_discipline_LDADD = $(unit_ldadd) -lpthread
 test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_fence_LDADD = $(unit_ldadd)
-test_unit_check_credit_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_credit_LDADD = common/libonic_core.a $(check_libs)
 test_unit_check_completion_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_keys_LDADD = $(unit_ldadd)
@@ -119,18 +119,18 @@ test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
 test_unit_check_helper_thread_LDADD = $(check_libs)
 test_unit_check_pipeline_chunks_LDADD = $(model_ldadd)
-test_unit_check_queue_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_pipeline_pipe_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_pipeline_pool_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_rma_handshake_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_queue_LDADD = common/libonic_core.a $(check_libs)
+test_unit_check_life_LDADD = common/libonic_core.a $(check_libs)
+test_unit_check_pipeline_pipe_LDADD = common/libonic_core.a $(check_libs)
+test_unit_check_pipeline_pool_LDADD = common/libonic_core.a $(check_libs)
+test_unit_check_rma_handshake_LDADD = common/libonic_core.a $(check_libs)
 # With a transport lock and a carrier of its own.
 test_unit_check_pipeline_transfers_SOURCES = \
 	test/unit/check_pipeline_transfers.c \
 	common/pipeline/transfers.c
-test_unit_check_pipeline_transfers_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_pipeline_grant_queue_LDADD = common/libonic_core.la $(check_libs)
-model_ldadd = common/libonic_core.la $(check_libs) -lm
+test_unit_check_pipeline_transfers_LDADD = common/libonic_core.a $(check_libs)
+test_unit_check_pipeline_grant_queue_LDADD = common/libonic_core.a $(check_libs)
+model_ldadd = common/libonic_core.a $(check_libs) -lm
 with_share = -DSHARE='"$(abs_srcdir)/share"'
 test_unit_check_model_link_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(with_share)
 test_unit_check_model_link_LDADD = $(model_ldadd)
@@ -143,18 +143,18 @@ test_unit_check_nicbarrier_waiting_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_bpf_SOURCES = \
 	test/unit/bpf_group.c \
 	test/unit/check_nicbarrier_bpf.c
-test_unit_check_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_kernel.la $(barrier_ldadd) $(bpf_libs)
+test_unit_check_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_kernel.a $(barrier_ldadd) $(bpf_libs)
 test_unit_check_nicbarrier_bpf_conformance_SOURCES = \
 	test/unit/bpf_hosts.c \
 	test/unit/check_nicbarrier_bpf_conformance.c \
 	test/unit/nicbarrier_conformance.c \
 	test/unit/nicbarrier_members.c
-test_unit_check_nicbarrier_bpf_conformance_LDADD = coll_nicbarrier/libnicbarrier_kernel.la \
+test_unit_check_nicbarrier_bpf_conformance_LDADD = coll_nicbarrier/libnicbarrier_kernel.a \
 	$(barrier_ldadd) $(bpf_libs)
 test_unit_check_nicbarrier_bpf_hosts_SOURCES = \
 	test/unit/bpf_hosts.c \
 	test/unit/check_nicbarrier_bpf_hosts.c
-test_unit_check_nicbarrier_bpf_hosts_LDADD = coll_nicbarrier/libnicbarrier_kernel.la $(barrier_ldadd) \
+test_unit_check_nicbarrier_bpf_hosts_LDADD = coll_nicbarrier/libnicbarrier_kernel.a $(barrier_ldadd) \
 	$(bpf_libs)
 test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/check_nicbarrier_conformance.c \
@@ -167,8 +167,8 @@ test_unit_check_nicbarrier_mlx5_SOURCES = \
 	test/unit/check_nicbarrier_mlx5.c \
 	test/unit/nicbarrier_conformance.c
 test_unit_check_nicbarrier_mlx5_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
-test_unit_check_nicbarrier_mlx5_LDADD = coll_nicbarrier/libnicbarrier_core.la \
-	common/libonic_verbs.la common/libonic_core.la $(check_libs)
+test_unit_check_nicbarrier_mlx5_LDADD = coll_nicbarrier/libnicbarrier_core.a \
+	common/libonic_verbs.a common/libonic_core.a $(check_libs)
 test_unit_check_nicbarrier_datagram_SOURCES = \
 	test/unit/check_nicbarrier_datagram.c \
 	test/unit/fake_kernel.c
@@ -186,7 +186,7 @@ test_unit_check_nicbarrier_put_SOURCES = \
 	test/unit/nicbarrier_conformance.c \
 	test/unit/put_transport.c
 test_unit_check_nicbarrier_put_LDADD = $(barrier_ldadd)
-test_unit_check_adapters_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_adapters_LDADD = common/libonic_core.a $(check_libs)
 test_unit_check_nicbarrier_rule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_team_LDADD = $(barrier_ldadd)
@@ -201,11 +201,12 @@ test_unit_check_change_queue_SOURCES = \
 	test/unit/check_change_queue.c
 test_unit_check_change_queue_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS)
 test_unit_check_change_queue_LDADD = $(unit_ldadd)
-test_unit_check_requests_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_requests_LDADD = common/libonic_core.a $(check_libs)
 test_unit_check_place_LDADD = $(unit_ldadd)
 test_unit_check_tables_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(methods_ldadd)
 test_unit_check_plan_LDFLAGS = $(methods_ldflags)
+EXTRA_test_unit_check_plan_DEPENDENCIES = .libs/libompi_nic_common.so
 test_unit_check_hybrid_SOURCES = \
 	test/unit/check_hybrid.c \
 	test/unit/link_sim.c \
@@ -213,32 +214,36 @@ test_unit_check_hybrid_SOURCES = \
 test_unit_check_hybrid_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(with_share)
 test_unit_check_hybrid_LDADD = $(methods_ldadd)
 test_unit_check_hybrid_LDFLAGS = $(methods_ldflags)
+EXTRA_test_unit_check_hybrid_DEPENDENCIES = .libs/libompi_nic_common.so
 # The rows are linked with what they start, which is not called: nothing initialises MPI.
-rows_ldadd = pml_superpipe/libsuperpipe_protocols.la pml_superpipe/libsuperpipe_core.la \
-	libompi_nic_common.la $(OMPI_LDFLAGS) $(OMPI_PROGRAM_LIBS) $(check_libs) -lm
+rows_ldadd = pml_superpipe/libsuperpipe_protocols.a pml_superpipe/libsuperpipe_core.a \
+	.libs/libompi_nic_common.so $(OMPI_LDFLAGS) $(OMPI_PROGRAM_LIBS) $(check_libs) -lm
 rows_ldflags = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs -Wl,-u,superpipe_rows
 test_unit_check_pml_choice_LDADD = $(rows_ldadd)
 test_unit_check_pml_choice_LDFLAGS = $(rows_ldflags)
-methods_ldadd = osc_nicstride/libnicstride_methods.la osc_nicstride/libnicstride_core.la \
-	libompi_nic_common.la $(OMPI_LDFLAGS) $(OMPI_PROGRAM_LIBS) $(check_libs) -lm
+EXTRA_test_unit_check_pml_choice_DEPENDENCIES = .libs/libompi_nic_common.so
+methods_ldadd = osc_nicstride/libnicstride_methods.a osc_nicstride/libnicstride_core.a \
+	.libs/libompi_nic_common.so $(OMPI_LDFLAGS) $(OMPI_PROGRAM_LIBS) $(check_libs) -lm
 methods_ldflags = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs -Wl,-u,nicstride_methods
 # The tables that all numbers of share/ make; `check_plan_tables write` makes the files again.
 plans = default infiniband-hdr other quadrics-elan4 roce-100 slingshot-11 tcp-10g tcp-25g \
 	xeon zen3 zen4 zen5
 test_unit_check_plan_tables_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(with_share) \
 	-DPLANS='"$(abs_srcdir)/test/unit/plans"'
-test_unit_check_plan_tables_LDADD = osc_nicstride/libnicstride_methods.la \
-	osc_nicstride/libnicstride_core.la $(rows_ldadd)
+test_unit_check_plan_tables_LDADD = osc_nicstride/libnicstride_methods.a \
+	osc_nicstride/libnicstride_core.a $(rows_ldadd)
 test_unit_check_plan_tables_LDFLAGS = $(rows_ldflags) -Wl,-u,nicstride_methods
+EXTRA_test_unit_check_plan_tables_DEPENDENCIES = .libs/libompi_nic_common.so
 test_unit_check_plan_facts_LDADD = $(test_unit_check_plan_tables_LDADD)
 test_unit_check_plan_facts_LDFLAGS = $(test_unit_check_plan_tables_LDFLAGS)
+EXTRA_test_unit_check_plan_facts_DEPENDENCIES = .libs/libompi_nic_common.so
 EXTRA_DIST += $(plans:%=test/unit/plans/%.txt)
 test_unit_check_pml_header_LDADD = $(pml_ldadd)
 test_unit_check_pml_match_SOURCES = \
 	test/unit/check_pml_match.c \
 	test/unit/pml_naive.c
 test_unit_check_pml_match_LDADD = $(pml_ldadd)
-test_unit_check_pml_reuse_LDADD = pml_superpipe/libsuperpipe_core.la common/libonic_core.la \
+test_unit_check_pml_reuse_LDADD = pml_superpipe/libsuperpipe_core.a common/libonic_core.a \
 	$(check_libs)
 test_unit_check_pml_transfer_LDADD = $(pml_ldadd)
 test_unit_check_message_LDADD = $(unit_ldadd)
@@ -256,10 +261,10 @@ test_unit_check_reply_line_LDADD = $(unit_ldadd)
 # With functions of its own in place of libibverbs's.
 test_unit_check_verbs_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
 test_unit_check_connections_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
-test_unit_check_connections_LDADD = common/libonic_verbs.la common/libonic_core.la $(check_libs)
+test_unit_check_connections_LDADD = common/libonic_verbs.a common/libonic_core.a $(check_libs)
 test_unit_check_whole_words_LDADD = $(unit_ldadd)
-test_unit_check_verbs_LDADD = common/libonic_verbs.la common/libonic_core.la $(check_libs)
-test_unit_check_verbs_port_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_verbs_LDADD = common/libonic_verbs.a common/libonic_core.a $(check_libs)
+test_unit_check_verbs_port_LDADD = common/libonic_core.a $(check_libs)
 
 # What needs no Check.
 unit_scripts = test/unit/check_calibrate
@@ -292,7 +297,7 @@ test_resolved_LDADD = .libs/libompi_nic_common.so .libs/mca_coll_nicbarrier.so \
 	.libs/mca_osc_nicstride.so $(OMPI_LDFLAGS) $(OMPI_PROGRAM_LIBS)
 test_resolved_LDFLAGS = -Wl,--no-as-needed -Wl,--no-allow-shlib-undefined \
 	-Wl,-rpath,$(abs_builddir)/.libs
-test_resolved_DEPENDENCIES = $(component_LTLIBRARIES)
+test_resolved_DEPENDENCIES = $(component_PROGRAMS)
 
 # ---- MPI programs: make check-mpi ----------------------------------------------------------------
 
@@ -455,14 +460,10 @@ mpi_programs = \
 	test/mpi/windows_differ
 EXTRA_PROGRAMS += $(mpi_programs)
 
-# Linked by the compiler itself, in a fifth of the time that libtool takes: what links one of our libraries
-# has a rule of its own.
-$(filter test/mpi/%,$(mpi_programs)): private LINK = $(CCLD) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@
-
 # These use the common library directly.
 internal_ldadd = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_PROGRAM_LIBS) -lm
 internal_ldflags = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs
-internal_dependencies = $(keep_loaded) test/mpi/libtestlib.a libompi_nic_common.la
+internal_dependencies = $(keep_loaded) test/mpi/libtestlib.a .libs/libompi_nic_common.so
 
 test_mpi_connection_lost_LDADD = $(internal_ldadd)
 test_mpi_connection_lost_LDFLAGS = $(internal_ldflags)
@@ -726,13 +727,13 @@ fuzz_programs = \
 	test/fuzz/fuzz_superpipe
 EXTRA_PROGRAMS += $(fuzz_programs)
 
-fuzz_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la
+fuzz_ldadd = osc_nicstride/libnicstride_core.a common/libonic_core.a
 
 test_fuzz_fuzz_queue_SOURCES = test/fuzz/fuzz_queue.c test/fuzz/seeds.c
-test_fuzz_fuzz_queue_LDADD = common/libonic_core.la
+test_fuzz_fuzz_queue_LDADD = common/libonic_core.a
 test_fuzz_fuzz_queue_LDFLAGS = $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_address_SOURCES = test/fuzz/fuzz_address.c test/fuzz/seeds.c
-test_fuzz_fuzz_address_LDADD = common/libonic_core.la
+test_fuzz_fuzz_address_LDADD = common/libonic_core.a
 test_fuzz_fuzz_address_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_keys_SOURCES = test/fuzz/fuzz_keys.c test/fuzz/seeds.c
@@ -744,11 +745,11 @@ test_fuzz_fuzz_layout_LDADD = $(fuzz_ldadd)
 test_fuzz_fuzz_layout_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_nicbarrier_SOURCES = test/fuzz/fuzz_nicbarrier.c test/fuzz/seeds.c
-test_fuzz_fuzz_nicbarrier_LDADD = coll_nicbarrier/libnicbarrier_core.la
+test_fuzz_fuzz_nicbarrier_LDADD = coll_nicbarrier/libnicbarrier_core.a
 test_fuzz_fuzz_nicbarrier_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_nicbarrier_endpoint_SOURCES = test/fuzz/fuzz_nicbarrier_endpoint.c test/fuzz/seeds.c
-test_fuzz_fuzz_nicbarrier_endpoint_LDADD = coll_nicbarrier/libnicbarrier_core.la
+test_fuzz_fuzz_nicbarrier_endpoint_LDADD = coll_nicbarrier/libnicbarrier_core.a
 test_fuzz_fuzz_nicbarrier_endpoint_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_message_SOURCES = test/fuzz/fuzz_message.c test/fuzz/seeds.c
@@ -756,7 +757,7 @@ test_fuzz_fuzz_message_LDADD = $(fuzz_ldadd)
 test_fuzz_fuzz_message_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_superpipe_SOURCES = test/fuzz/fuzz_superpipe.c test/fuzz/seeds.c
-test_fuzz_fuzz_superpipe_LDADD = pml_superpipe/libsuperpipe_core.la
+test_fuzz_fuzz_superpipe_LDADD = pml_superpipe/libsuperpipe_core.a
 test_fuzz_fuzz_superpipe_LDFLAGS = $(FUZZ_LDFLAGS)
 
 # Seconds for all targets together. One input that takes 20 is a finding: what peers send must cost little.

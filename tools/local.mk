@@ -13,11 +13,11 @@ tools_ompi_nic_probe_LDADD = $(OMPI_LDFLAGS) $(OMPI_LIBS)
 pkglibexec_PROGRAMS += tools/ompi-nic-calibrate-run
 tools_ompi_nic_calibrate_run_SOURCES = tools/calibrate.c
 tools_ompi_nic_calibrate_run_LDFLAGS = $(HWLOC_LDFLAGS)
-tools_ompi_nic_calibrate_run_LDADD = common/libonic_core.la $(OMPI_LDFLAGS) $(OMPI_LIBS) $(HWLOC_LIBS) -lm
+tools_ompi_nic_calibrate_run_LDADD = common/libonic_core.a $(OMPI_LDFLAGS) $(OMPI_LIBS) $(HWLOC_LIBS) -lm
 
-component_LTLIBRARIES += libompi_nic_times.la
-libompi_nic_times_la_SOURCES = tools/times.c
-libompi_nic_times_la_LDFLAGS = -module -shared -avoid-version
+component_PROGRAMS += .libs/libompi_nic_times.so
+_libs_libompi_nic_times_so_SOURCES = tools/times.c
+_libs_libompi_nic_times_so_LDFLAGS = -shared -Wl,-soname,libompi_nic_times.so
 
 tools_scripts = $(bin_SCRIPTS) $(pkglibexec_SCRIPTS)
 $(tools_scripts): %: $(srcdir)/%.in Makefile
