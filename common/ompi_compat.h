@@ -66,14 +66,6 @@ typedef int onic_disp_unit_t;
 #define ONIC_COLL_INSTALL(comm, api, function, module) ((void)(comm))
 #endif
 
-/** The arguments of a parameter enumerator's function that writes its values, after the first two.
- */
-#if ONIC_OMPI_AT_LEAST(5, 0)
-#define ONIC_ENUM_DUMP_FORM , mca_base_var_enum_dump_type_t form __attribute__((unused))
-#else
-#define ONIC_ENUM_DUMP_FORM
-#endif
-
 /** Argument and return types of callbacks for info keys. */
 #if ONIC_OMPI_AT_LEAST(5, 0)
 #define ONIC_INFO_CHAR const char

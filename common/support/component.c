@@ -35,129 +35,96 @@ static mca_base_var_info_lvl_t level_of(const char *name)
     return OPAL_INFO_LVL_5;
 }
 
+/** All variables are texts to Open MPI: where it reads numbers and switches itself it takes a word
+ *  for 0, an empty value, too, and goes on with the default where a switch is wrong. It frees the
+ *  text that is there. */
 static void register_var(const mca_base_component_t *c, const char *name, const char *help,
-                         mca_base_var_type_t type, mca_base_var_enum_t *words, void *value)
+                         void *text)
 {
-    (void)mca_base_component_var_register(c, name, help, type, words, 0, 0, level_of(name),
-                                          MCA_BASE_VAR_SCOPE_READONLY, value);
+    (void)mca_base_component_var_register(c, name, help, MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0,
+                                          level_of(name), MCA_BASE_VAR_SCOPE_READONLY, text);
 }
 
-/** A number or a switch as Open MPI's variables have it: an enumerator, since Open MPI itself takes
- * a word for 0, goes on with the default where a switch is wrong, and its own switches take no
- *  enumerator. What is wrong is kept for the component's check, and the default stays. */
-typedef struct number {
-    mca_base_var_enum_t super;
+/** The numbers and switches of all components. */
+static struct number {
     const mca_base_component_t *component;
     const onic_param_t *param;
-    int initial;
-    bool given; /**< and not empty */
-    int value;  /**< of a switch: Open MPI's variable, which lives no longer than this */
-} number_t;
+    char *text;
+    bool wrong;
+} numbers[128];
+static unsigned n_numbers;
 
-OBJ_CLASS_INSTANCE(number_t, mca_base_var_enum_t, NULL, NULL);
-
-/** The first wrong values, of all components; those with one are not used. */
-static struct wrong {
-    const mca_base_component_t *component;
-    const onic_param_t *param;
-    char text[64];
-} wrong[8];
-static unsigned n_wrong;
-
-static void note_wrong(const number_t *n, const char *text)
+/** The same one where MPI is initialized again; NULL if there are too many. */
+static struct number *place_of(const mca_base_component_t *c, const onic_param_t *p)
 {
-    if (n_wrong == sizeof(wrong) / sizeof(wrong[0]))
-        return;
-    wrong[n_wrong].component = n->component;
-    wrong[n_wrong].param = n->param;
-    snprintf(wrong[n_wrong++].text, sizeof(wrong[0].text), "%s", text);
+    unsigned i = 0;
+
+    while (i < n_numbers && numbers[i].param != p)
+        i++;
+    if (i == sizeof(numbers) / sizeof(numbers[0]))
+        return NULL;
+    n_numbers += i == n_numbers;
+    numbers[i] = (struct number){.component = c, .param = p};
+    return &numbers[i];
 }
 
-static bool read_number(const onic_param_t *p, const char *text, int *value)
+static void set_number(const onic_param_t *p, int number)
+{
+    if (p->size != NULL)
+        *p->size = (size_t)number << p->shift;
+    else
+        *p->number = number;
+}
+
+static bool read_number(const onic_param_t *p, const char *text)
 {
     static const char suffixes[] = "kmg";
     char *end;
-    long long given = strtoll(text, &end, 0);
+    long long number = strtoll(text, &end, 0);
     const char *suffix = *end != '\0' ? strchr(suffixes, tolower((unsigned char)*end)) : NULL;
 
-    if (suffix != NULL && end != text && given >= INT_MIN && given <= INT_MAX) {
-        given *= 1LL << 10 * (suffix - suffixes + 1);
+    if (suffix != NULL && end != text && number >= INT_MIN && number <= INT_MAX) {
+        number *= 1LL << 10 * (suffix - suffixes + 1);
         end++;
     }
-    *value = (int)given;
-    return end != text && *end == '\0' && given >= p->min && given <= p->max;
+    if (end == text || *end != '\0' || number < p->min || number > p->max)
+        return false;
+    set_number(p, (int)number);
+    return true;
 }
 
-static int from_string(mca_base_var_enum_t *self, const char *text, int *value)
+static bool read_switch(const onic_param_t *p, const char *text)
 {
-    number_t *n = (number_t *)self;
+    int value;
 
-    n->given = true;
-    if (n->param->flag != NULL
-            ? mca_base_var_enum_bool.value_from_string(self, text, value) != OPAL_SUCCESS
-            : !read_number(n->param, text, value)) {
-        *value = n->initial;
-        note_wrong(n, text);
-    }
-    return OPAL_SUCCESS;
-}
-
-static int string_from_number(mca_base_var_enum_t *self, const int value, char **text)
-{
-    const onic_param_t *p = ((const number_t *)self)->param;
-
-    if (value < p->min || value > p->max)
-        return OPAL_ERR_VALUE_OUT_OF_BOUNDS;
-    return text == NULL || asprintf(text, "%d", value) > 0 ? OPAL_SUCCESS
-                                                           : OPAL_ERR_OUT_OF_RESOURCE;
-}
-
-static int dump_range(mca_base_var_enum_t *self, char **text ONIC_ENUM_DUMP_FORM)
-{
-    const onic_param_t *p = ((const number_t *)self)->param;
-
-    return asprintf(text, "%d to %d", p->min, p->max) > 0 ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
-}
-
-static int *value_of(number_t *n)
-{
-    const onic_param_t *p = n->param;
-
-    /* Of a size it is in the table, which is one that can change then. */
-    return p->flag != NULL ? &n->value : p->size != NULL ? (int *)(uintptr_t)&p->value : p->number;
+    if (mca_base_var_enum_bool.value_from_string(&mca_base_var_enum_bool, text, &value) !=
+        OPAL_SUCCESS)
+        return false;
+    *p->flag = value != 0;
+    return true;
 }
 
 static void register_number(const mca_base_component_t *c, const onic_param_t *p)
 {
-    number_t *n = OBJ_NEW(number_t);
-    char help[1024];
+    struct number *n = place_of(c, p);
+    char help[1024], initial[16];
 
     if (n == NULL)
         return;
-    n->super.value_from_string = from_string;
-    n->component = c;
-    n->param = p;
-    n->given = false;
     if (p->flag != NULL) {
-        n->super.get_count = mca_base_var_enum_bool.get_count;
-        n->super.get_value = mca_base_var_enum_bool.get_value;
-        n->super.string_from_value = mca_base_var_enum_bool.string_from_value;
-        n->super.dump = mca_base_var_enum_bool.dump;
-        n->value = p->on;
+        *p->flag = p->on;
+        snprintf(initial, sizeof(initial), "%s", p->on ? "true" : "false");
         snprintf(help, sizeof(help), "%s", p->help);
     } else {
-        n->super.string_from_value = string_from_number;
-        n->super.dump = dump_range;
+        const int first = p->size != NULL ? p->value : *p->number;
+        set_number(p, first);
+        snprintf(initial, sizeof(initial), "%d", first);
         snprintf(help, sizeof(help), "%s. Range %d to %d", p->help, p->min, p->max);
     }
-    n->initial = *value_of(n);
-    register_var(c, p->name, help, MCA_BASE_VAR_TYPE_INT, &n->super, value_of(n));
-    /* Open MPI takes an empty value for 0, too, and does not even ask. */
-    if (!n->given)
-        *value_of(n) = n->initial;
-    if (p->flag != NULL)
-        *p->flag = n->value != 0;
-    OBJ_RELEASE(n);
+    n->text = initial;
+    register_var(c, p->name, help, &n->text);
+    n->wrong = n->text != NULL && n->text[0] != '\0' &&
+               !(p->flag != NULL ? read_switch : read_number)(p, n->text);
 }
 
 /** Open MPI takes a name that is misspelt in silence. */
@@ -185,17 +152,15 @@ int onic_check_given(const mca_base_component_t *c, const char *help_file)
     int rc = OMPI_SUCCESS;
 
     say_unknown(c);
-    for (unsigned i = 0; i < n_wrong; i++) {
-        const onic_param_t *p = wrong[i].param;
+    for (const struct number *n = numbers; n < numbers + n_numbers; n++) {
+        const onic_param_t *p = n->param;
 
-        if (wrong[i].component != c)
+        if (n->component != c || !n->wrong)
             continue;
         if (p->flag != NULL)
-            onic_help(help_file, "bad-switch", p->name, wrong[i].text);
+            onic_help(help_file, "bad-switch", p->name, n->text);
         else
-            onic_help(help_file, "bad-number", p->name, wrong[i].text, p->min, p->max);
-        /* MPI may be initialized again, and is told anew then. */
-        wrong[i].component = NULL;
+            onic_help(help_file, "bad-number", p->name, n->text, p->min, p->max);
         rc = OMPI_ERR_BAD_PARAM;
     }
     return rc;
@@ -207,9 +172,8 @@ static void register_text(const mca_base_component_t *c, const onic_param_t *p)
 
     /* Where MPI is initialized again Open MPI has put NULL there. */
     *p->text = initial;
-    register_var(c, p->name, p->help, MCA_BASE_VAR_TYPE_STRING, NULL, p->text);
-    /* It does so where the value is empty, too, which is the default then, as of numbers. It frees
-     * what is there. */
+    register_var(c, p->name, p->help, p->text);
+    /* It does so where the value is empty, too, which is the default then, as of numbers. */
     if (initial != NULL && *p->text == NULL)
         *p->text = strdup(initial);
 }
@@ -245,8 +209,6 @@ static bool check_word(const onic_param_t *p, const char *help_file)
 
 bool onic_param_check(const onic_param_t *p, const char *help_file)
 {
-    if (p->size != NULL)
-        *p->size = (size_t)p->value << p->shift;
     if (p->words != NULL)
         return check_word(p, help_file);
     if (p->text != NULL && *p->text != NULL && (*p->text)[0] == '\0')

@@ -18,7 +18,7 @@
 ONIC_EXPORT void onic_param_register(const mca_base_component_t *c, const onic_param_t *p);
 
 /** True if a word of the list was given, or where there is no list. False after the text "bad-word"
- *  of a help file. Also sets a number that is a size. */
+ *  of a help file. */
 ONIC_EXPORT bool onic_param_check(const onic_param_t *p, const char *help_file);
 
 /** Checks that each number of the component was given within its range, and each switch as a truth

@@ -17,7 +17,7 @@ typedef struct onic_param {
     int min, max;     /**< of a number */
     size_t *size;     /**< or a number, in units of 1 << shift of those given: */
     unsigned shift;
-    int value;                   /**< the default, then what was given; the table can change */
+    int value;                   /**< the default */
     const char *const *words;    /**< the words, ended by NULL; NULL: this is no word */
     const char *former, *latter; /**< what one of them was called before, and that one */
     bool *flag;                  /**< a switch, */

@@ -34,7 +34,7 @@
 static const char *methods[NICSTRIDE_METHODS_MAX + 1];
 static const char *method, *schedule, *cost;
 
-static onic_param_t params[] = {
+static const onic_param_t params[] = {
     NUMBER(priority, 0, NICSTRIDE_PRIORITY_INITIAL, 0, 1000,
            "Priority among the osc components. The default is below that of the components that "
            "come with Open MPI: select this one by name (osc=nicstride)"),

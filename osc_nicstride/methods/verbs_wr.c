@@ -29,7 +29,7 @@
 /** Most bytes of users' memory that are registered. */
 static size_t most_memory;
 
-static onic_param_t params[] = {
+static const onic_param_t params[] = {
     {.name = "nic_connections",
      .help = "Connections that method nic opens at most, each to one process, and as many that it "
              "takes from others. What finds no room goes by message",

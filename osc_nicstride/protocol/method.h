@@ -147,7 +147,7 @@ struct nicstride_method_row {
     bool needs_target; /**< the target takes part, so it must be present */
 
     /** Its own parameters, ended by one without a name, or NULL; and its `ncounters` counters. */
-    struct onic_param *params;
+    const struct onic_param *params;
     const struct onic_counter *counters;
     unsigned ncounters;
 
