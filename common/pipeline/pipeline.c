@@ -68,11 +68,9 @@ static void open_first(const onic_pipeline_config_t *config)
                                  hosts = {onic_schedule_best(config->schedule, false),
                                           config->links->adapter};
     onic_node_open(rx_pool_bytes(config), config->rx_buffer, &node);
-    if (config->rma != ONIC_PIPELINE_RMA_NEVER && onic_node_state.exists && onic_transport_puts() &&
-        is_filled()) {
+    if (onic_node_state.exists && onic_transport_puts() && is_filled()) {
         onic_rma_open(&onic_node_state.rx_pool.pool, onic_node_state.rx_pool.buffers,
-                      onic_node_state.rx_pool.buffer_bytes, &hosts,
-                      config->rma == ONIC_PIPELINE_RMA_ALWAYS);
+                      onic_node_state.rx_pool.buffer_bytes, &hosts, config->puts_to_all);
     }
     onic_transport_lock();
     is_open = true;
@@ -111,11 +109,9 @@ void onic_pipeline_close(void)
     pthread_mutex_unlock(&open_mutex);
 }
 
-void onic_pipeline_announce(onic_pipeline_rma_t rma)
+void onic_pipeline_announce(void)
 {
-    if (rma == ONIC_PIPELINE_RMA_ALWAYS ||
-        (rma == ONIC_PIPELINE_RMA_AUTO &&
-         onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES"))))
+    if (onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES")))
         onic_transport_require(&(onic_transport_config_t){.puts = true});
 }
 

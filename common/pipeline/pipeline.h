@@ -39,16 +39,9 @@
 #include "common/support/component.h"
 #include "common/transport/transport.h"
 
-/** Which peers on other hosts receive puts, if their adapters can (rma/carrier_rma.h). */
-typedef enum onic_pipeline_rma {
-    ONIC_PIPELINE_RMA_AUTO,  /**< peers that an adapter reaches */
-    ONIC_PIPELINE_RMA_NEVER, /**< none */
-    ONIC_PIPELINE_RMA_ALWAYS /**< all, for tests: UCX emulates puts by messages if it must */
-} onic_pipeline_rma_t;
-
-/** Called in a component's open function, before anyone opens the transport: prepares for puts if
- *  there is an adapter. Without this call peers on other hosts are not reached. */
-ONIC_EXPORT void onic_pipeline_announce(onic_pipeline_rma_t rma);
+/** Called in a component's open function, before anyone opens the transport: has it prepare for
+ *  puts (rma/carrier_rma.h) if there is an adapter. Else peers on other hosts are not reached. */
+ONIC_EXPORT void onic_pipeline_announce(void);
 
 /** Sizes of the receive pool; values come from a component's parameters. */
 typedef struct onic_pipeline_config {
@@ -57,7 +50,7 @@ typedef struct onic_pipeline_config {
     size_t rx_pool;
     /** Bytes of a buffer, rounded up to 4 KiB; 0: derived from the receive pool. */
     size_t rx_buffer;
-    onic_pipeline_rma_t rma;
+    bool puts_to_all; /**< for tests: not only to peers that an adapter reaches */
     /** How this process divides what it sends into chunks. */
     onic_schedule_kind_t schedule;
     const onic_links_t *links; /**< the numbers used for that; not NULL */

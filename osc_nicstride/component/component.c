@@ -56,8 +56,8 @@ static int component_open(void)
      * component is initialized. The transport must use what was asked for, and must be able to put
      * into buffers of other hosts if an adapter can. */
     require_wire(&nicstride_component.params);
-    onic_pipeline_announce(nicstride_component.params.network_slots ? ONIC_PIPELINE_RMA_AUTO
-                                                                    : ONIC_PIPELINE_RMA_NEVER);
+    if (nicstride_component.params.network_slots)
+        onic_pipeline_announce();
     return nicstride_agreement_init();
 }
 

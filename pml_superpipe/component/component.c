@@ -31,7 +31,7 @@ ONIC_EXPORT extern superpipe_component_t mca_pml_superpipe_component;
 static const char *protocols[SUPERPIPE_PROTOCOLS + 1]; /**< their names */
 static const char *protocol, *schedule, *cost;
 
-static onic_param_t params[] = {
+static const onic_param_t params[] = {
     NUMBER(eager, 0, 8192, 0, 1 << 20,
            "Most bytes of a message that is sent with its envelope, before it is known that a "
            "receive waits for it; fewer where a fragment of the transport holds fewer"),
@@ -199,8 +199,8 @@ static int component_open(void)
 {
     onic_add_help_dir(&superpipe_counters, OMPI_NIC_HELP_DIR);
     /* Before anyone opens the transport. */
-    onic_pipeline_announce(superpipe.params.network_slots ? ONIC_PIPELINE_RMA_AUTO
-                                                          : ONIC_PIPELINE_RMA_NEVER);
+    if (superpipe.params.network_slots)
+        onic_pipeline_announce();
     return OMPI_SUCCESS;
 }
 

@@ -152,7 +152,7 @@ int main(int argc, char **argv)
     setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
     meet_begin_as_child();
     if (is_pipeline())
-        onic_pipeline_announce(ONIC_PIPELINE_RMA_ALWAYS);
+        onic_transport_require(&(onic_transport_config_t){.puts = true});
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(3, 3);
     adapter_need();

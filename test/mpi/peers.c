@@ -59,7 +59,7 @@ void peers_open_pipeline(size_t pool, size_t buffer)
     const onic_transport_config_t config = {.server_thread = true, .server_idle_usec = 1000};
     const onic_links_t links = onic_links_default("other");
     const onic_pipeline_config_t pipeline = {
-        .rx_pool = pool, .rx_buffer = buffer, .rma = ONIC_PIPELINE_RMA_ALWAYS, .links = &links};
+        .rx_pool = pool, .rx_buffer = buffer, .puts_to_all = true, .links = &links};
 
     if (onic_transport_open(&config) != 0)
         tl_die("the transport cannot be opened");

@@ -19,5 +19,5 @@ bool peers_await(bool (*holds)(void));
 /** Collective: opens the transport, and the pipeline by puts to all ranks, as between hosts, with
  *  receive pools and buffers of so many bytes (0: as the components have them), and waits until all
  *  are reached. Before a window is made, since the component's own sizes do not apply then; and
- *  onic_pipeline_announce(ONIC_PIPELINE_RMA_ALWAYS) before MPI_Init. */
+ *  onic_transport_require with puts before MPI_Init. */
 void peers_open_pipeline(size_t pool, size_t buffer);
