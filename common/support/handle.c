@@ -15,12 +15,10 @@
 /* Makes more slots; they are free, the lowest first. */
 static bool grow(onic_handles_t *t)
 {
-    if (t->n == UINT32_MAX)
+    if (t->n > UINT32_MAX / 2)
         return false;
 
-    uint32_t n = FIRST_SLOTS;
-    if (t->n != 0)
-        n = t->n > UINT32_MAX / 2 ? UINT32_MAX : t->n * 2;
+    const uint32_t n = t->n != 0 ? 2 * t->n : FIRST_SLOTS;
     onic_handle_slot_t *slot = reallocarray(t->slot, n, sizeof(*slot));
     if (slot == NULL)
         return false;
@@ -42,7 +40,6 @@ uint64_t onic_handle_new(onic_handles_t *t, void *object)
     const uint32_t index = t->free - 1;
     onic_handle_slot_t *slot = &t->slot[index];
     t->free = slot->next_free;
-    t->used++;
     slot->object = object;
     slot->next_free = 0;
     return (uint64_t)slot->generation << 32 | index;
@@ -77,7 +74,6 @@ void *onic_handle_free(onic_handles_t *t, uint64_t handle)
     slot->generation = slot->generation % ONIC_GENERATION_MAX + 1;
     slot->next_free = t->free;
     t->free = (uint32_t)handle + 1;
-    t->used--;
     return object;
 }
 

@@ -26,7 +26,6 @@ typedef struct onic_handles {
     onic_handle_slot_t *slot;
     uint32_t n;
     uint32_t free; /**< first free slot + 1, or 0 */
-    uint32_t used;
 } onic_handles_t;
 
 /** A handle for `object` (not NULL), or 0 where memory is exhausted. 0 is never a valid handle. */

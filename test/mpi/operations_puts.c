@@ -31,8 +31,12 @@ static bool all_back(void)
 {
     const uint64_t all = onic_pool_all(&onic_node_state.rx_pool.pool);
 
+    uint32_t used = 0;
+
     onic_transport_lock();
-    const bool back = onic_pipeline_idle() && onic_rma_records.used == 0 &&
+    for (uint32_t i = 0; i < onic_rma_records.n; i++)
+        used += onic_rma_records.slot[i].object != NULL;
+    const bool back = onic_pipeline_idle() && used == 0 &&
                       atomic_load(&onic_node_state.rx_pool.pool.words->free) == all &&
                       atomic_load(&onic_rma_state.bounce_free) == all &&
                       onic_rma_state.grant_queue.first == NULL;
@@ -56,7 +60,7 @@ static void close_pipeline(void)
 int main(int argc, char **argv)
 {
     setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
-    onic_pipeline_announce(ONIC_PIPELINE_RMA_ALWAYS);
+    onic_transport_require(&(onic_transport_config_t){.puts = true});
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     counter_t *moved = counter_begin("osc_nicstride_ops_pipeline");
 
