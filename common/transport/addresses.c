@@ -88,99 +88,68 @@ bool onic_transport_knows(struct ompi_communicator_t *comm)
     return known;
 }
 
-/** Sorts the entries, which say where each address stands behind `records`. */
-static void write_table(const onic_segment_t *segment, onic_table_entry_t *entries, int n,
-                        const char *records)
-{
-    onic_table_head_t *head = segment->base;
-    uint64_t at = onic_table_bytes((uint64_t)n, 0);
-
-    qsort(entries, (size_t)n, sizeof(*entries), onic_table_compare);
-    for (int i = 0; i < n; i++) {
-        head->entry[i] = (onic_table_entry_t){entries[i].name, at, entries[i].len};
-        memcpy((char *)head + at, records + entries[i].at, entries[i].len);
-        at += entries[i].len;
-    }
-    head->n = (uint64_t)n;
-}
-
 /** Each has a record by itself: processes of other jobs come and go, and can be forgotten. */
-static int keep_each(const onic_table_entry_t *entries, int n, const char *records)
+static int keep_each(const char *rows, size_t n, size_t stride)
 {
     int rc = OMPI_SUCCESS;
 
     onic_transport_lock();
-    for (int i = 0; i < n && rc == OMPI_SUCCESS; i++) {
-        rc = onic_learn_peer(records + entries[i].at, entries[i].len) != NULL
-                 ? OMPI_SUCCESS
-                 : OMPI_ERR_OUT_OF_RESOURCE;
+    for (const char *at = rows; at < rows + n * stride && rc == OMPI_SUCCESS; at += stride) {
+        const onic_address_row_t *row = (const void *)at;
+
+        rc = onic_learn_peer(row->record, row->len) != NULL ? OMPI_SUCCESS
+                                                            : OMPI_ERR_OUT_OF_RESOURCE;
     }
     onic_transport_unlock();
     return rc;
 }
 
 /** All members are of this job: their addresses are kept once for each node, if it has room. */
-static int keep_table(struct ompi_communicator_t *comm, onic_node_t *node,
-                      onic_table_entry_t *entries, size_t bytes, const char *records)
+static int keep_table(struct ompi_communicator_t *comm, onic_node_t *node, const char *rows,
+                      size_t n, size_t stride)
 {
-    const int n = ompi_comm_size(comm);
     onic_segment_t segment;
     onic_made_t made;
     int written = 0;
-    int rc =
-        onic_node_segment(comm, node, onic_table_bytes((uint64_t)n, bytes), true, &segment, &made);
+    int rc = onic_node_segment(comm, node, n * stride, true, &segment, &made);
 
     if (rc != OMPI_SUCCESS || made != ONIC_MADE)
-        return keep_each(entries, n, records);
-    if (node->me == 0)
-        write_table(&segment, entries, n, records);
+        return keep_each(rows, n, stride);
+    if (node->me == 0) {
+        memcpy(segment.base, rows, n * stride);
+        qsort(segment.base, n, stride, onic_address_row_compare);
+    }
     /* The others wait until that is done. */
     rc = onic_node_tell(comm, node, &written, sizeof(written));
-    if (!onic_table_add(&segment)) {
+    if (!onic_table_add(&segment, stride)) {
         onic_segment_unmap(&segment);
         rc = OMPI_ERR_OUT_OF_RESOURCE;
     }
     return rc;
 }
 
-/** Keeps the address of each rank. That of rank i stands i * `stride` bytes behind `records`,
- * behind its length. */
-static int keep(struct ompi_communicator_t *comm, onic_node_t *node, const char *records,
-                size_t stride)
+static bool is_one_job(struct ompi_communicator_t *comm)
 {
-    const int n = ompi_comm_size(comm);
-    onic_table_entry_t *entries = malloc((size_t)n * sizeof(*entries));
-    size_t total = 0;
-    bool one_job = true;
+    int i = ompi_comm_size(comm) - 1;
 
-    if (entries == NULL)
-        onic_abort_no_memory(comm, "a table of their addresses");
-    for (int i = 0; i < n; i++) {
-        const size_t at = (size_t)i * stride;
-        const uint64_t len = *(const uint64_t *)(const void *)(records + at);
-
-        entries[i] = (onic_table_entry_t){onic_rank_name(comm, i), at + sizeof(len), len};
-        total += len;
-        one_job = one_job && entries[i].name >> 32 == onic_rank_name(comm, 0) >> 32;
-    }
-    const int rc =
-        one_job ? keep_table(comm, node, entries, total, records) : keep_each(entries, n, records);
-    free(entries);
-    return rc;
+    while (i > 0 && onic_rank_name(comm, i) >> 32 == onic_rank_name(comm, 0) >> 32)
+        i--;
+    return i == 0;
 }
 
 int onic_transport_exchange(struct ompi_communicator_t *comm, onic_node_t *node, size_t most)
 {
-    const size_t stride = sizeof(uint64_t) + (most + 7) / 8 * 8;
-    uint64_t *mine = calloc(1, stride);
-    char *all = malloc((size_t)ompi_comm_size(comm) * stride);
+    const size_t stride = onic_address_row_bytes(most), n = (size_t)ompi_comm_size(comm);
+    onic_address_row_t *mine = calloc(1, stride);
+    char *all = malloc(n * stride);
 
     if (mine == NULL || all == NULL)
         onic_abort_no_memory(comm, "a table of their addresses");
-    mine[0] = onic_address_record(mine + 1, most);
+    mine->name = onic_here.name;
+    mine->len = onic_address_record(mine->record, most);
     int rc = onic_share(comm, mine, (int)stride, all);
     if (rc == OMPI_SUCCESS)
-        rc = keep(comm, node, all, stride);
+        rc = is_one_job(comm) ? keep_table(comm, node, all, n, stride) : keep_each(all, n, stride);
     free(all);
     free(mine);
     return rc;

@@ -125,9 +125,9 @@ int onic_peers_start(void);
 onic_peer_t *onic_learn_peer(const void *bytes, size_t len);
 /** True if there is a record of that name, or an address to make one from. */
 bool onic_peer_is_known(uint64_t name);
-/** From now on addresses are looked up in that table, too; takes over the segment. False without
- *  memory. Lock not held. */
-bool onic_table_add(const onic_segment_t *segment);
+/** From now on addresses are looked up in that table, too: rows of so many bytes, sorted by name.
+ *  Takes over the segment. False without memory. Lock not held. */
+bool onic_table_add(const onic_segment_t *segment, size_t stride);
 /** Frees the records and tables. The rows must be gone: they call back with records as argument. */
 void onic_peers_stop(void);
 

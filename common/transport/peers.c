@@ -29,21 +29,20 @@ static void watch(onic_peer_t *peer)
 struct onic_table {
     onic_table_t *next;
     onic_segment_t segment;
+    size_t stride; /**< bytes of a row; the rows are sorted by name */
 };
 
 /** The record in one table; NULL where it is not there. */
 static const void *look(const onic_table_t *table, uint64_t name, size_t *len_p)
 {
-    const onic_table_head_t *head = table->segment.base;
-    const size_t size = table->segment.size;
-    const onic_table_entry_t wanted = {.name = name}, *e = NULL;
+    const onic_segment_t *s = &table->segment;
+    const onic_address_row_t *row =
+        bsearch(&name, s->base, s->size / table->stride, table->stride, onic_address_row_compare);
 
-    if (head->n <= size / sizeof(wanted) && onic_table_bytes(head->n, 0) <= size)
-        e = bsearch(&wanted, head->entry, head->n, sizeof(wanted), onic_table_compare);
-    if (e == NULL || e->at > size || e->len > size - e->at)
+    if (row == NULL || row->len > table->stride - sizeof(*row))
         return NULL;
-    *len_p = (size_t)e->len;
-    return (const char *)head + e->at;
+    *len_p = (size_t)row->len;
+    return row->record;
 }
 
 static const void *find_in_tables(uint64_t name, size_t *len_p)
@@ -55,14 +54,14 @@ static const void *find_in_tables(uint64_t name, size_t *len_p)
     return record;
 }
 
-bool onic_table_add(const onic_segment_t *segment)
+bool onic_table_add(const onic_segment_t *segment, size_t stride)
 {
     onic_table_t *table = malloc(sizeof(*table));
 
     if (table == NULL)
         return false;
     onic_transport_lock();
-    *table = (onic_table_t){onic_transport.tables, *segment};
+    *table = (onic_table_t){onic_transport.tables, *segment, stride};
     onic_transport.tables = table;
     onic_transport_unlock();
     return true;

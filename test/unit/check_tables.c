@@ -38,8 +38,7 @@ START_TEST(tables_are_small)
     const double own = sizeof(void *) + 1 + (double)sizeof(int) * nodes / ranks +
                        (double)sizeof(nicstride_rank_info_t) / LOCAL;
     const double queue = (double)nicstride_lockq_size(ranks) / ranks;
-    const double table =
-        (double)onic_table_bytes(ranks, ranks * onic_address_size(&address)) / LOCAL / ranks;
+    const double table = (double)onic_address_row_bytes(onic_address_size(&address)) / LOCAL;
 
     printf(
         "%u processes, %d on each node: a window takes %.2f bytes for each rank, and %.2f of its "

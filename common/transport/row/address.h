@@ -48,30 +48,23 @@ typedef struct onic_address {
 /** Bytes that it takes. */
 size_t onic_address_size(const onic_address_t *a);
 
-/** In a table of addresses (addresses.c): where a process's record stands. */
-typedef struct onic_table_entry {
-    uint64_t name;
-    uint64_t at; /**< from the begin of the table */
+/** A process's record as it stands behind those of others, each in as many bytes (addresses.c). */
+typedef struct onic_address_row {
+    uint64_t name; /**< first */
     uint64_t len;
-} onic_table_entry_t;
+    unsigned char record[];
+} onic_address_row_t;
 
-/** What a table begins with; the records follow. */
-typedef struct onic_table_head {
-    uint64_t n;
-    onic_table_entry_t entry[]; /**< sorted by name */
-} onic_table_head_t;
-
-/** Bytes of a table of `n` processes, whose records take so many bytes. */
-static inline size_t onic_table_bytes(uint64_t n, size_t records)
+/** Bytes of a row that has room for such a record. */
+static inline size_t onic_address_row_bytes(size_t record)
 {
-    return sizeof(onic_table_head_t) + n * sizeof(onic_table_entry_t) + records;
+    return sizeof(onic_address_row_t) + (record + 7) / 8 * 8;
 }
 
-/** The order of two entries, by name. */
-static inline int onic_table_compare(const void *a, const void *b)
+/** The order of two rows, by name. */
+static inline int onic_address_row_compare(const void *a, const void *b)
 {
-    const uint64_t x = ((const onic_table_entry_t *)a)->name,
-                   y = ((const onic_table_entry_t *)b)->name;
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
     return x < y ? -1 : x > y;
 }
