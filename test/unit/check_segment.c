@@ -84,8 +84,6 @@ static int count_descriptors(void)
     return n;
 }
 
-static const onic_findable_t each_way[] = {ONIC_BY_DESCRIPTOR, ONIC_BY_NAME};
-
 /* Only who must be found by name has one; each reserves its share. */
 START_TEST(reserved_by_shares)
 {
@@ -95,10 +93,10 @@ START_TEST(reserved_by_shares)
     onic_segment_t first, second, third;
 
     reset();
-    ck_assert(onic_segment_make(size, PAGE, 2, each_way[_i], &key, &first));
+    ck_assert(onic_segment_make(size, PAGE, 2, _i == 1, &key, &first));
     ck_assert(onic_segment_reserve(&key));
     copy = key;
-    ck_assert_int_eq(key.name[0] != '\0', each_way[_i] == ONIC_BY_NAME);
+    ck_assert_int_eq(key.name[0] != '\0', _i == 1);
     ck_assert(key.name[0] == '\0' || exists(key.name));
     const int fd =
         key.name[0] != '\0' ? shm_open(key.name, O_RDWR, 0) : onic_file_open(&key.file, O_RDWR);
@@ -112,7 +110,7 @@ START_TEST(reserved_by_shares)
     onic_segment_withdraw(&key);
     ck_assert(copy.name[0] == '\0' || !exists(copy.name));
     ck_assert_int_eq(onic_segment_join(&copy, size, 1, &third),
-                     each_way[_i] == ONIC_BY_NAME ? ONIC_NOT_JOINED : ONIC_NEEDS_NAME);
+                     _i == 1 ? ONIC_NOT_JOINED : ONIC_NEEDS_NAME);
     ck_assert_int_eq(count_descriptors(), before);
     memset(first.base, 0x5a, size);
     ck_assert_int_eq(((unsigned char *)second.base)[size - 1], 0x5a);
@@ -128,7 +126,7 @@ START_TEST(reserved_in_part)
     onic_segment_t segment;
 
     reset();
-    ck_assert(onic_segment_make(100 * PAGE, 2 * PAGE, 1, each_way[_i], &key, &segment));
+    ck_assert(onic_segment_make(100 * PAGE, 2 * PAGE, 1, _i == 1, &key, &segment));
     ck_assert_int_eq(kernel.calls, 2);
     ck_assert_int_eq(kernel.from[1], 0);
     ck_assert_int_eq(kernel.to[1], 2 * PAGE);
@@ -144,16 +142,16 @@ START_TEST(reserved_at_once)
     onic_segment_t segment;
 
     reset();
-    ck_assert(onic_segment_make(100, 1, 1, each_way[_i], &key, &segment));
+    ck_assert(onic_segment_make(100, 1, 1, _i == 1, &key, &segment));
     onic_segment_withdraw(&key);
     onic_segment_unmap(&segment);
     /* The first is for the length. */
     kernel.calls = 0;
     kernel.fail_after = 1;
-    ck_assert(!onic_segment_make(100, 1, 1, each_way[_i], &key, &segment));
+    ck_assert(!onic_segment_make(100, 1, 1, _i == 1, &key, &segment));
     ck_assert_uint_eq(key.size, 0);
     kernel.calls = kernel.fail_after = 0;
-    ck_assert(!onic_segment_make(100, 1, 1, each_way[_i], &key, &segment));
+    ck_assert(!onic_segment_make(100, 1, 1, _i == 1, &key, &segment));
     ck_assert_uint_eq(key.size, 0);
     ck_assert_int_eq(count_descriptors(), before);
 }
@@ -167,8 +165,8 @@ START_TEST(another_file_is_refused)
     const int before = count_descriptors();
 
     reset();
-    ck_assert(onic_segment_make(5000, 1, 1, ONIC_BY_DESCRIPTOR, &key, &segment));
-    ck_assert(onic_segment_make(5000, 1, 1, ONIC_BY_DESCRIPTOR, &other, &second));
+    ck_assert(onic_segment_make(5000, 1, 1, false, &key, &segment));
+    ck_assert(onic_segment_make(5000, 1, 1, false, &other, &second));
     const onic_segment_key_t copy = key;
     onic_segment_withdraw(&key);
     ck_assert_int_eq(dup2((int)other.file.fd, (int)copy.file.fd), (int)copy.file.fd);
@@ -201,7 +199,7 @@ START_TEST(shares_cover_everything)
     reset();
     /* The first is for the length. */
     kernel.real = 1;
-    ck_assert(onic_segment_make(size, 1, shares, each_way[_i % 2], &key, &segment[0]));
+    ck_assert(onic_segment_make(size, 1, shares, _i % 2 == 1, &key, &segment[0]));
     kernel.calls = 1;
     ck_assert(onic_segment_reserve(&key));
     for (int i = 1; i < members; i++)
@@ -224,7 +222,7 @@ START_TEST(strangers_are_refused)
     onic_segment_t segment, other;
 
     reset();
-    ck_assert(onic_segment_make(5000, 1, 2, each_way[_i], &key, &segment));
+    ck_assert(onic_segment_make(5000, 1, 2, _i == 1, &key, &segment));
     wrong = key;
     wrong.nonce++;
     ck_assert_int_eq(onic_segment_join(&wrong, 5000, 1, &other), ONIC_NOT_JOINED);
@@ -234,7 +232,7 @@ START_TEST(strangers_are_refused)
     ck_assert_int_eq(onic_segment_join(&key, 50000, 1, &other), ONIC_NOT_JOINED);
     onic_segment_withdraw(&key);
     ck_assert_int_eq(onic_segment_join(&key, 5000, 1, &other), ONIC_NOT_JOINED);
-    ck_assert(!onic_segment_make(SIZE_MAX, 1, 1, each_way[_i], &key, &other));
+    ck_assert(!onic_segment_make(SIZE_MAX, 1, 1, _i == 1, &key, &other));
     ck_assert_uint_eq(key.size, 0);
     onic_segment_unmap(&segment);
 }

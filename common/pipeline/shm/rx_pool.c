@@ -84,7 +84,7 @@ bool onic_rx_pool_make(size_t bytes, size_t buffer, onic_rx_pool_t *rx_pool,
 {
     const onic_pool_shape_t shape = onic_pool_cut(bytes, buffer);
     const size_t total = HEAD_BYTES + (size_t)shape.nbuffers * shape.buffer_bytes;
-    if (!onic_segment_make(total, HEAD_BYTES, 1, ONIC_NAMELESS, key, &rx_pool->segment))
+    if (!onic_segment_make(total, HEAD_BYTES, 1, false, key, &rx_pool->segment))
         return false;
     rx_pool->file = key->file;
     lay_out(rx_pool, shape.nbuffers, shape.buffer_bytes);

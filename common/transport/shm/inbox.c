@@ -58,7 +58,7 @@ void onic_inbox_open(size_t bytes)
 
     /* With its head alone in memory. */
     if (!onic_segment_make(ring_bytes > 0 ? queue_at(n, ring_bytes, n) : head_bytes(n),
-                           head_bytes(n), 1, ONIC_NAMELESS, &in->key, &in->segment))
+                           head_bytes(n), 1, false, &in->key, &in->segment))
         return;
     onic_inbox_head_t *head = in->segment.base;
     onic_presence_use(&head->presence);

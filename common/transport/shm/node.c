@@ -193,9 +193,10 @@ static int attempt(making_t *m, int *verdict)
     const onic_node_t *node = m->node;
     memset(&m->key, 0, sizeof(m->key));
     if (node->me == 0) {
-        (void)onic_segment_make(m->size, 1, m->parts ? node->n : 1,
-                                give_names ? ONIC_BY_NAME : ONIC_BY_DESCRIPTOR, &m->key,
-                                m->segment);
+        const int shares = m->parts ? node->n : 1;
+        /* Not each system has files without a name. */
+        if (give_names || !onic_segment_make(m->size, 1, shares, false, &m->key, m->segment))
+            (void)onic_segment_make(m->size, 1, shares, true, &m->key, m->segment);
     }
     onic_segment_key_t mine = m->key;
     int rc = onic_node_tell(m->comm, node, &m->key, sizeof(m->key));

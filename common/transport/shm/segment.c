@@ -106,15 +106,15 @@ static int open_named(const char *name, int flags)
 }
 
 /** Opens a new file, found by its descriptor or by a random name; -1 where that fails. */
-static int open_new(onic_findable_t how, onic_segment_key_t *key)
+static int open_new(bool named, onic_segment_key_t *key)
 {
     int fd = -1;
 
-    if (how != ONIC_BY_NAME) {
+    if (!named) {
         fd = open(DIRECTORY, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
         key->file = onic_file_offer(fd);
     }
-    for (int i = 0; i < NAME_TRIES && fd < 0 && how != ONIC_NAMELESS; i++) {
+    for (int i = 0; i < NAME_TRIES && named && fd < 0; i++) {
         uint64_t random;
         if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
             break;
@@ -140,8 +140,8 @@ static bool set_up(int fd, const onic_segment_key_t *key, onic_segment_t *segmen
     return true;
 }
 
-bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t how,
-                       onic_segment_key_t *key, onic_segment_t *segment)
+bool onic_segment_make(size_t size, size_t space, int shares, bool named, onic_segment_key_t *key,
+                       onic_segment_t *segment)
 {
     memset(key, 0, sizeof(*key));
     if (size > SIZE_MAX / 2 ||
@@ -150,7 +150,7 @@ bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t ho
     key->file = ONIC_NO_FILE;
     key->size = size;
     key->shares = (uint64_t)shares;
-    int fd = open_new(how, key);
+    int fd = open_new(named, key);
     bool made = fd >= 0 && set_up(fd, key, segment);
     if (made && !reserve(fd, 0, space)) {
         onic_segment_unmap(segment);

@@ -23,23 +23,14 @@ typedef struct onic_mapped {
 bool onic_segment_fill(const onic_mapped_t *mapped, const onic_file_key_t *file, size_t from,
                        size_t len);
 
-/** How others find a segment. */
-typedef enum onic_findable {
-    /** Through the maker's descriptor: a maker that is killed leaves nothing behind. Fails where
-     *  the system has no files without a name. */
-    ONIC_NAMELESS,
-    /** As above, but where the system has no files without a name the segment gets one. */
-    ONIC_BY_DESCRIPTOR,
-    /** By a name in /dev/shm: for processes that must not look into the maker. */
-    ONIC_BY_NAME
-} onic_findable_t;
-
-/** Creates a zeroed segment of `size` > 0 bytes and maps it. The first `space` bytes are reserved;
+/** Creates a zeroed segment of `size` > 0 bytes and maps it. Others find it through this process's
+ *  descriptor, so that one that is killed leaves nothing behind; `named`: by a name in /dev/shm, as
+ *  processes must that may not look into this one. The first `space` bytes are reserved;
  *  all of it can be in `shares` equal shares, so that each process gets its own from memory near to
  *  it. It is a file of /dev/shm, which bounds shared memory. False where it cannot be had;
  *  otherwise onic_segment_withdraw must follow. */
-bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t how,
-                       onic_segment_key_t *key, onic_segment_t *segment);
+bool onic_segment_make(size_t size, size_t space, int shares, bool named, onic_segment_key_t *key,
+                       onic_segment_t *segment);
 
 /** By its maker: reserves the first share, while others reserve theirs. False without space: what
  *  was mapped must not be used then. */
