@@ -51,6 +51,7 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_nicbarrier_udp_address \
 	test/unit/check_nicbarrier_put \
 	test/unit/check_queue \
+	test/unit/check_abandoned \
 	test/unit/check_adapters \
 	test/unit/check_nicbarrier_rule \
 	test/unit/check_nicbarrier_schedule \
@@ -186,6 +187,12 @@ test_unit_check_nicbarrier_put_SOURCES = \
 	test/unit/nicbarrier_conformance.c \
 	test/unit/put_transport.c
 test_unit_check_nicbarrier_put_LDADD = $(barrier_ldadd)
+# The pool of requests without a row.
+test_unit_check_abandoned_SOURCES = \
+	common/transport/row/request.c \
+	test/unit/check_abandoned.c
+test_unit_check_abandoned_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS)
+test_unit_check_abandoned_LDADD = $(unit_ldadd)
 test_unit_check_adapters_LDADD = common/libonic_core.a $(check_libs)
 test_unit_check_nicbarrier_rule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)

@@ -54,7 +54,6 @@ typedef struct onic_server {
 
 typedef struct onic_transport {
     int refs;
-    bool closing;
     bool published;          /**< this process's address has been published */
     bool puts;               /**< the rows were started for puts, too */
     uint64_t window;         /**< credit of each process of the job (row/credit.h) */

@@ -86,7 +86,7 @@ bool onic_peer_is_lost(const onic_peer_t *peer)
 
 void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why)
 {
-    if (!peer->printed && !onic_transport.closing) {
+    if (!peer->printed && !onic_requests.closing) {
         peer->printed = true;
         onic_say("ompi-nic: %s process %u of job %u: %s", what, (unsigned)(peer->name & UINT32_MAX),
                  (unsigned)(peer->name >> 32), why);

@@ -160,7 +160,6 @@ static int start_transport(const onic_transport_config_t *asked)
         onic_here_stop();
         return rc;
     }
-    onic_transport.closing = false;
     onic_transport.published = false;
     onic_transport.window = onic_credit_window(config.memory, (uint64_t)ompi_proc_world_size());
     onic_transport.puts = config.puts;
@@ -176,7 +175,7 @@ static int start_transport(const onic_transport_config_t *asked)
 static void stop_transport(void)
 {
     onic_transport_lock();
-    onic_transport.closing = onic_requests.closing = true;
+    onic_requests.closing = true;
     onic_transport_unlock();
     onic_server_stop();
     onic_transport_lock();

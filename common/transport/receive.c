@@ -58,7 +58,7 @@ void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, cons
         header_len = len;
         len = 0;
     }
-    if (onic_transport.closing || am_id > ONIC_AM_ADDRESS || header_len == 0)
+    if (onic_requests.closing || am_id > ONIC_AM_ADDRESS || header_len == 0)
         return;
     if (am_id == ONIC_AM_ADDRESS) {
         address_arrived(header, header_len);

@@ -247,7 +247,7 @@ void onic_server_start(unsigned idle_usec)
     onic_server_t *s = &onic_transport.server;
     /* From its next sleep on. */
     atomic_store(&s->idle_usec, idle_usec);
-    if (atomic_load(&s->running) || onic_transport.closing)
+    if (atomic_load(&s->running) || onic_requests.closing)
         return;
     atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
     atomic_store(&s->stop, false);

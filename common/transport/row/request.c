@@ -46,7 +46,7 @@ onic_request_t *onic_request_get(onic_peer_t *peer, onic_send_cb_t cb, void *arg
     r->arg = arg;
     r->peer = peer;
     r->starting = true;
-    r->eager = r->done = false;
+    r->eager = r->done = r->abandoned = false;
     return r;
 }
 
@@ -54,7 +54,8 @@ void onic_request_put(onic_request_t *r)
 {
     TAILQ_REMOVE(&onic_requests.used, r, use);
     STAILQ_INSERT_HEAD(&onic_requests.pool, r, next);
-    count(-1);
+    if (!r->abandoned)
+        count(-1);
 }
 
 int onic_request_begun(onic_request_t *r, int rc)
@@ -100,6 +101,8 @@ static void abandon(onic_request_t *r)
 {
     const onic_send_cb_t cb = r->cb;
     r->cb = NULL;
+    r->abandoned = true;
+    count(-1);
     if (cb != NULL && !onic_requests.closing)
         cb(r->arg, OMPI_ERR_UNREACH);
 }
@@ -110,7 +113,7 @@ void onic_requests_abandon(void)
 {
     /* Callbacks may begin others, which are inserted before these. */
     for (onic_request_t *r = TAILQ_FIRST(&onic_requests.used); r != NULL; r = TAILQ_NEXT(r, use))
-        if (r->peer != NULL && r->peer->gone && !r->starting && !r->done)
+        if (r->peer != NULL && r->peer->gone && !r->starting && !r->done && !r->abandoned)
             abandon(r);
 }
 

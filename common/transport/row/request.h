@@ -28,6 +28,7 @@ typedef struct onic_request {
     bool eager;        /**< a message that was not announced: without it the peer is lost */
     bool starting;     /**< the call that started it has not returned yet */
     bool done;         /**< completed */
+    bool abandoned;    /**< its caller has been told, and nobody works for it any more */
     unsigned am_id;
     int status;
     size_t header_len;
@@ -48,7 +49,7 @@ typedef struct onic_requests {
     onic_request_list_t pool;
     onic_request_list_t done; /**< complete, the callers not told yet */
     TAILQ_HEAD(, onic_request) used;
-    atomic_uint out; /**< in use; set with the lock held, read without it */
+    atomic_uint out; /**< in use and not abandoned; set with the lock held, read without it */
     bool closing;    /**< no callback is called any more */
 } onic_requests_t;
 
