@@ -35,10 +35,10 @@ size_t onic_segment_part(size_t bytes, unsigned n)
     return bytes / n;
 }
 
-bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t how,
-                       onic_segment_key_t *k, onic_segment_t *made)
+bool onic_segment_make(size_t size, size_t space, int shares, bool named, onic_segment_key_t *k,
+                       onic_segment_t *made)
 {
-    (void)space, (void)shares, (void)how;
+    (void)space, (void)shares, (void)named;
     segment = aligned_alloc(4096, size);
     memset(segment, 0, size);
     k->size = size;
