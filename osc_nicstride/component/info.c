@@ -24,7 +24,9 @@ bool nicstride_info_bool(opal_info_t *info, const char *key)
     return found && value;
 }
 
-bool nicstride_info_text(opal_info_t *info, const char *key, char *value, size_t room)
+/** Gets the text of a key. False, and an empty text, if it is not given. `room` is the size of
+ *  `value`, with the final zero byte. */
+static bool text_of(opal_info_t *info, const char *key, char *value, size_t room)
 {
     int found = 0;
 
@@ -130,7 +132,7 @@ static bool wants_pages(opal_info_t *info)
 {
     char value[32];
 
-    return nicstride_info_text(info, "mpi_minimum_memory_alignment", value, sizeof(value)) &&
+    return text_of(info, "mpi_minimum_memory_alignment", value, sizeof(value)) &&
            nicstride_wants_pages(value);
 }
 
@@ -147,7 +149,7 @@ uint32_t nicstride_info_granularity(opal_info_t *info)
 {
     char value[32], *end;
 
-    if (!nicstride_info_text(info, "mpi_accumulate_granularity", value, sizeof(value)))
+    if (!text_of(info, "mpi_accumulate_granularity", value, sizeof(value)))
         return 0;
     const unsigned long long bytes = strtoull(value, &end, 10);
 
@@ -159,10 +161,9 @@ uint32_t nicstride_info_granularity(opal_info_t *info)
 nicstride_promises_t nicstride_info_promises(opal_info_t *info)
 {
     char ops[32], order[64];
-    const bool ordering = nicstride_info_text(info, "accumulate_ordering", order, sizeof(order));
+    const bool ordering = text_of(info, "accumulate_ordering", order, sizeof(order));
 
-    return (nicstride_promises_t){
-        .same_op = nicstride_info_text(info, "accumulate_ops", ops, sizeof(ops)) &&
-                   strcmp(ops, "same_op") == 0,
-        .ordered = !ordering || strstr(order, "waw") != NULL};
+    return (nicstride_promises_t){.same_op = text_of(info, "accumulate_ops", ops, sizeof(ops)) &&
+                                             strcmp(ops, "same_op") == 0,
+                                  .ordered = !ordering || strstr(order, "waw") != NULL};
 }

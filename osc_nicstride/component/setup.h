@@ -73,9 +73,6 @@ enum {
 
 /** The value of a boolean key; false if it is not given. `info` may be NULL. */
 bool nicstride_info_bool(opal_info_t *info, const char *key);
-/** Gets the text of a key. False, and an empty text, if it is not given. `room` is the size of
- *  `value`, with the final zero byte. */
-bool nicstride_info_text(opal_info_t *info, const char *key, char *value, size_t room);
 /** The bytes that mpi_accumulate_granularity gives; 0: it is not given, or no number. */
 uint32_t nicstride_info_granularity(opal_info_t *info);
 /** What the program promises by accumulate_ops and accumulate_ordering. */

@@ -321,7 +321,7 @@ static int agree(nicstride_module_t *m, int rc, bool whole)
 }
 
 /** Makes a window. Programs do so in loops, so that it takes two exchanges between all ranks, and
- * one more where addresses are not known. */
+ *  one more where addresses are not known. */
 static int make(nicstride_module_t *m, void **base, size_t size, onic_disp_unit_t disp_unit,
                 opal_info_t *info)
 {

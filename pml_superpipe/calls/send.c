@@ -17,7 +17,7 @@ static int start(superpipe_request_t *r, superpipe_peer_t *p)
         if (goes == NULL)
             goes = superpipe_request_copy(r, true);
         onic_transport_lock();
-        superpipe_transfer_sent_whole(&r->state, false);
+        superpipe_transfer_sent_whole(&r->state);
         r->error = goes != NULL ? OMPI_SUCCESS : MPI_ERR_BUFFER;
         superpipe_unlock(r);
     }

@@ -3,11 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Posted receives and unexpected messages of a process. A receive names a communicator by
- * its context, a source and a tag, or a wildcard in place of either or both. A message takes the
+ *  its context, a source and a tag, or a wildcard in place of either or both. A message takes the
  *  receive that was posted first, a receive the message that came first.
  *
  *  Receives without wildcards, and messages, wait in lists by a hash of all three, so that very
- * many may wait. Receives with wildcards wait in lists by context, and look at all messages of the
+ *  many may wait. Receives with wildcards wait in lists by context, and look at all messages of the
  *  communicator in the order of arrival: programs have few of them at a time. A message may come
  *  before this process has made the communicator; it waits like others.
  *
@@ -87,7 +87,7 @@ bool superpipe_match_cancel(superpipe_match_t *m, superpipe_receive_t *receive);
 
 /** Takes out one receive posted for this source, a rank or SUPERPIPE_ANY_SOURCE, or any receive of
  *  the communicator for SUPERPIPE_ALL_RECEIVES; NULL if there is none. `*cursor` is 0 at first.
- * Call it until it returns NULL, and post nothing meanwhile. */
+ *  Call it until it returns NULL, and post nothing meanwhile. */
 superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, uint32_t context, int32_t source,
                                              size_t *cursor);
 

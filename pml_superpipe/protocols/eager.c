@@ -40,7 +40,7 @@ int superpipe_eager_send_locked(superpipe_request_t *r)
 {
     const superpipe_short_t h = header_of(r->comm, r->tag);
 
-    superpipe_transfer_sent_whole(&r->state, false);
+    superpipe_transfer_sent_whole(&r->state);
     return superpipe_send_header_locked(r, ONIC_AM_SHORT, &h, sizeof(h), r->state.length);
 }
 

@@ -38,7 +38,7 @@ static void end_requests_locked(superpipe_peer_t *p)
         /* Requests are not freed while the lock is held, so `next` stays valid; either may be done
          * by now. */
         if (r->state.moving)
-            r->row->cancel(r);
+            superpipe_rows[r->protocol]->cancel(r);
         if (r->state.done)
             continue;
         (void)onic_peer_lost(p->peer); /* reports the reason to the user */

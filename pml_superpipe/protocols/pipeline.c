@@ -71,7 +71,7 @@ static void take(superpipe_request_t *r, const superpipe_incoming_t *in, onic_rn
         return;
     r->move = NULL;
     r->state.moving = false;
-    r->row = &superpipe_stream_row;
+    r->protocol = SUPERPIPE_STREAM;
     superpipe_counters.fallbacks++;
     superpipe_stream_row.data(r, in, rndv);
 }

@@ -141,16 +141,6 @@ void superpipe_send_control_locked(superpipe_peer_t *p, superpipe_kind_t kind, u
 /** The peer has violated the protocol, or memory is exhausted: accepts nothing more from it. */
 void superpipe_break_locked(superpipe_peer_t *p, const char *why);
 
-/** Returns credit: this many bytes sent by the peer have been handled. */
-static inline void superpipe_came_locked(superpipe_peer_t *p, uint64_t bytes)
-{
-    onic_account_arrived(p->account, bytes);
-}
-static inline void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes)
-{
-    onic_account_freed(p->peer, p->account, bytes);
-}
-
 /* ---- unexpected.c ---------------------------------------------------------------------------- */
 
 /** Keeps a message that no receive waits for. If memory is exhausted, breaks the peer. */
@@ -218,13 +208,9 @@ static inline void superpipe_count(superpipe_protocol_t p, uint64_t bytes)
     superpipe_counters.bytes[p] += bytes;
 }
 
-/** Starts getting the data of a receive that has its message, by this row or else as a stream. The
- *  receive may be over afterwards. */
-void superpipe_start_locked(superpipe_request_t *r, const superpipe_row_t *row,
-                            superpipe_protocol_t protocol);
-
-/** Starts again as a stream, because the protocol has failed. */
-void superpipe_fall_back_locked(superpipe_request_t *r);
+/** Starts getting the data of a receive that has its message, by this protocol or else as a stream.
+ *  The receive may be over afterwards. */
+void superpipe_start_locked(superpipe_request_t *r, superpipe_protocol_t protocol);
 
 /** Called by rows that read the sender's memory themselves, and have counted that as an operation
  *  (state.in_flight): the data is here (`good`), or the message has to come as a stream. */

@@ -36,8 +36,7 @@ static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
         superpipe_fail_locked(r, MPI_ERR_NO_MEM);
         return;
     }
-    const superpipe_protocol_t protocol = superpipe_pick_locked(r, offer);
-    superpipe_start_locked(r, superpipe_rows[protocol], protocol);
+    superpipe_start_locked(r, superpipe_pick_locked(r, offer));
 }
 
 /* ---- delivery -------------------------------------------------------------------------------- */
@@ -137,11 +136,11 @@ ONIC_INLINE void on_envelope_locked(superpipe_peer_t *from, const superpipe_inco
     const uint64_t cost = superpipe_record(&in->offer) + in->bytes;
     superpipe_receive_t *receive;
 
-    superpipe_came_locked(from, cost);
+    onic_account_arrived(from->account, cost);
     receive = superpipe_match_message(&superpipe.match, in->prefix.context, in->source, in->tag);
     if (receive != NULL) {
         matched_locked(superpipe_request_of(receive), from, in);
-        superpipe_freed_locked(from, cost);
+        onic_account_freed(from->peer, from->account, cost);
     } else {
         superpipe_keep_locked(from, in);
     }

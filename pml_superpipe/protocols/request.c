@@ -134,7 +134,7 @@ void superpipe_request_begin(superpipe_request_t *r)
     r->receive.list = NULL;
     r->peer = NULL;
     superpipe_transfer_begin(&r->state, r->sends, r->layout.size);
-    r->row = NULL;
+    r->protocol = SUPERPIPE_AUTO;
     r->handle = r->theirs = r->address = 0;
     r->cursor.layout = NULL;
     r->move = NULL;

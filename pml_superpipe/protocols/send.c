@@ -112,7 +112,7 @@ static superpipe_request_t *copy_out(superpipe_request_t *r)
         return NULL;
     superpipe.buffered += cost;
     superpipe_attach_locked(copy, r->peer);
-    superpipe_transfer_sent_whole(&r->state, false);
+    superpipe_transfer_sent_whole(&r->state);
     return copy;
 }
 
@@ -162,7 +162,7 @@ void superpipe_on_cts_locked(const superpipe_incoming_t *in)
     if (r == NULL || row->answer == NULL || !superpipe_transfer_requested(&r->state, in->value))
         return;
     r->theirs = in->cts.receive;
-    r->row = row;
+    r->protocol = (superpipe_protocol_t)in->prefix.protocol;
     if (!row->answer(r, in))
         (void)superpipe_stream_row.answer(r, in);
 }

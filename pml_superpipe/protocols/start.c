@@ -6,29 +6,28 @@
  *  after a failure, and how it ends. */
 #include "pml_superpipe/protocols/process.h"
 
-static bool start(superpipe_request_t *r, const superpipe_row_t *row, superpipe_protocol_t protocol)
+static bool start(superpipe_request_t *r, superpipe_protocol_t protocol)
 {
     const uint64_t bytes = r->state.wanted;
 
-    r->row = row;
     r->protocol = protocol;
-    if (!row->start(r))
+    if (!superpipe_rows[protocol]->start(r))
         return false;
     superpipe_count(protocol, bytes);
     return true;
 }
 
-void superpipe_fall_back_locked(superpipe_request_t *r)
+/** Starts again as a stream, because the protocol has failed. */
+static void fall_back(superpipe_request_t *r)
 {
     superpipe_counters.fallbacks++;
-    (void)start(r, &superpipe_stream_row, SUPERPIPE_STREAM);
+    (void)start(r, SUPERPIPE_STREAM);
 }
 
-void superpipe_start_locked(superpipe_request_t *r, const superpipe_row_t *row,
-                            superpipe_protocol_t protocol)
+void superpipe_start_locked(superpipe_request_t *r, superpipe_protocol_t protocol)
 {
-    if (!start(r, row, protocol))
-        superpipe_fall_back_locked(r);
+    if (!start(r, protocol))
+        fall_back(r);
 }
 
 /* ---- what rows call ----------------------------------------------------------------------------
@@ -44,7 +43,7 @@ void superpipe_fetched_locked(superpipe_request_t *r, bool good)
     } else if (r->state.broken) {
         superpipe_fail_locked(r, MPI_ERR_OTHER);
     } else {
-        superpipe_fall_back_locked(r);
+        fall_back(r);
     }
 }
 
@@ -55,7 +54,7 @@ void superpipe_on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv)
 {
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
 
-    if (r != NULL && r->row != NULL && r->row->data != NULL &&
+    if (r != NULL && superpipe_rows[r->protocol]->data != NULL &&
         superpipe_transfer_takes(&r->state, in->value, in->bytes))
-        r->row->data(r, in, rndv);
+        superpipe_rows[r->protocol]->data(r, in, rndv);
 }

@@ -103,8 +103,7 @@ struct superpipe_request {
     superpipe_peer_t *peer;    /**< NULL: a receive without a message so far */
     superpipe_receive_t receive;
     superpipe_transfer_t state;    /**< see transfer.h */
-    const superpipe_row_t *row;    /**< its protocol, once chosen */
-    superpipe_protocol_t protocol; /**< the number of that */
+    superpipe_protocol_t protocol; /**< SUPERPIPE_AUTO: not chosen yet */
     uint64_t handle;               /**< identifies it to the peer; 0: none */
     uint64_t theirs;               /**< the peer's handle */
     uint64_t address;      /**< receiver: the data's address at the sender, for single copy */

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Protocol stream: the sender packs the data into DATA messages, and the receiver unpacks
- * them as they come. It is always possible. Early bytes are the beginning of a stream, sent without
- *  a request. */
+ *  them as they come. It is always possible. Early bytes are the beginning of a stream, sent
+ * without a request. */
 #include "pml_superpipe/protocols/process.h"
 
 static bool always(const superpipe_case_t *c)

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The rules of a message in flight, for all protocols. A sender is over when its message has
- * found a receive, if it has to wait for that, and its memory is not needed any more; a receiver is
- * over when all bytes that it wanted have arrived. Either may abort, and is over as soon as nothing
- *  uses its memory.
+ *  found a receive, if it has to wait for that, and its memory is not needed any more; a receiver
+ * is over when all bytes that it wanted have arrived. Either may abort, and is over as soon as
+ * nothing uses its memory.
  *
  *      sender                                   receiver
  *      SHORT (whole)                     ->     data is there
@@ -77,7 +77,7 @@ static inline uint64_t superpipe_transfer_remaining(const superpipe_transfer_t *
 /* ---- sender ---------------------------------------------------------------------------------- */
 
 /** The first `bytes` are passed to the transport without a CTS, before anything else happens. If
- *  that is all, `waits` is as below. */
+ *  that is all, `waits` says whether the message must still find a receive. */
 static inline void superpipe_transfer_begins_early(superpipe_transfer_t *t, uint64_t bytes,
                                                    bool waits)
 {
@@ -85,11 +85,10 @@ static inline void superpipe_transfer_begins_early(superpipe_transfer_t *t, uint
     t->matched = bytes == t->length && !waits;
 }
 
-/** The data goes with the envelope, or a copy is sent instead. `waits`: it must find a receive. */
-static inline void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool waits)
+/** The data goes with the envelope, or a copy is sent instead. */
+static inline void superpipe_transfer_sent_whole(superpipe_transfer_t *t)
 {
-    t->matched = !waits;
-    t->sent = true;
+    t->matched = t->sent = true;
 }
 
 /** CTS has come, for the bytes after the early ones up to `wanted`. False if that cannot be. */

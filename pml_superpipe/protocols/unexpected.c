@@ -56,7 +56,7 @@ void superpipe_unexpected_free_locked(superpipe_unexpected_t *m)
     superpipe.waiting_bytes -= SUPERPIPE_RECORD + m->held;
     free(m);
     if (cost > 0)
-        superpipe_freed_locked(from, cost);
+        onic_account_freed(from->peer, from->account, cost);
 }
 
 void superpipe_discard_locked(superpipe_unexpected_t *m)
@@ -91,7 +91,7 @@ void superpipe_on_early_locked(superpipe_peer_t *p, const superpipe_incoming_t *
         superpipe_break_locked(p, "a process has sent data that it did not announce");
         return;
     }
-    superpipe_came_locked(p, in->bytes);
+    onic_account_arrived(p->account, in->bytes);
     p->early.at += in->bytes;
     p->early.left -= in->bytes;
     if (p->early.left == 0)
@@ -104,7 +104,7 @@ void superpipe_on_early_locked(superpipe_peer_t *p, const superpipe_incoming_t *
         superpipe_early_take(e.receive, e.at, in->data, in->bytes);
         superpipe_finish_locked(e.receive);
     }
-    superpipe_freed_locked(p, in->bytes);
+    onic_account_freed(p->peer, p->account, in->bytes);
 }
 
 void superpipe_early_deliver_locked(superpipe_request_t *r, superpipe_unexpected_t *m)

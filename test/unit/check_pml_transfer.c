@@ -130,7 +130,7 @@ static void start_sender(sim_t *s, uint64_t length)
     s->a.begun = true;
     superpipe_transfer_begin(&s->a.t, true, length);
     if (whole)
-        superpipe_transfer_sent_whole(&s->a.t, false);
+        superpipe_transfer_sent_whole(&s->a.t);
     s->to_b.early = whole ? 0 : early;
     say(&s->to_b, whole ? SUPERPIPE_KIND_SHORT : SUPERPIPE_KIND_RTS, 0, 0, length);
     if (unit_once_in(&s->r, 2))

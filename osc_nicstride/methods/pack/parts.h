@@ -37,8 +37,6 @@ typedef struct nicstride_answering {
     unsigned in_flight;
 } nicstride_answering_t;
 
-/** Answers a get of any length fragment by fragment. Transport lock. */
-void nicstride_answer_in_fragments(const nicstride_incoming_t *in);
-/** The same for a get whose access is open; takes that over, in a record with room for
- *  nicstride_answering_t. */
+/** Answers a get of any length, whose access is open, fragment by fragment. Takes over the access,
+ *  which is in a record with room for nicstride_answering_t. Transport lock. */
 void nicstride_answer_opened(nicstride_pending_access_t *access);

@@ -94,7 +94,7 @@ static void answer(answer_t *a)
     answer_more(a);
 }
 
-void nicstride_answer_in_fragments(const nicstride_incoming_t *in)
+static void answer_in_fragments(const nicstride_incoming_t *in)
 {
     void *record;
     const int error = nicstride_access_open(in, sizeof(answer_t), &record);
@@ -149,7 +149,7 @@ void nicstride_on_get(const nicstride_incoming_t *in)
     else if (is_short)
         answer_short(in);
     else
-        nicstride_answer_in_fragments(in);
+        answer_in_fragments(in);
 }
 
 /* ---- puts ------------------------------------------------------------------------------------ */
