@@ -85,21 +85,12 @@ typedef struct nicbarrier_group {
     int me;       /**< my index among them, 0 .. n - 1 */
 } nicbarrier_group_t;
 
-/** Callbacks of an engine. They may be called by any thread, including its helper thread, and with
- *  its locks held: they return soon, never call the engine, and touch no Open MPI object. Each may
- *  be NULL. */
-typedef struct nicbarrier_net_events {
-    /** Epoch `epoch` and all before it are complete here. Calls may be late and repeat. */
-    void (*complete)(void *arg, uint64_t epoch);
-    /** The last epoch that this member has entered, which the engine then enters, too.
-     *  Called by the helper thread whenever it is awake: so the network part starts although the
-     *  leader's own thread is computing. */
-    uint64_t (*entered)(void *arg);
-    /** The last epoch that this process itself has entered; others of its node may not have. Until
-     *  they have, the helper thread looks now and then. */
-    uint64_t (*begun)(void *arg);
-    void *arg;
-} nicbarrier_net_events_t;
+/** The processes behind a member, on its node (shm.h). The engine enters what has *arrived* there,
+ *  also by its helper thread whenever that is awake, so that the network part starts although the
+ *  leader's own thread is computing; and *releases* what is complete. While what this process has
+ *  *begun* has not arrived, the helper thread looks now and then. Any thread, with or without locks
+ *  of the engine. */
+typedef struct nicbarrier_shm nicbarrier_shm_t;
 
 /** The engine's state of a group. */
 typedef struct nicbarrier_net nicbarrier_net_t;
@@ -157,10 +148,11 @@ typedef struct nicbarrier_engine {
                    uint32_t *len_p, nicbarrier_reason_t *why);
 
     /** Takes the partners' endpoints, which are checked as anything that a peer sends. The group is
-     * ready then. Messages sent before this call, here or there, must not be lost for good. Returns
-     *  0, or -1 and the reason: then disconnect follows. */
+     * ready then. Messages sent before this call, here or there, must not be lost for good. `node`
+     *  stays until disconnect; NULL: no process is behind this one. Returns 0, or -1 and the
+     * reason: then disconnect follows. */
     int (*connect)(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
-                   const nicbarrier_net_events_t *events, nicbarrier_reason_t *why);
+                   nicbarrier_shm_t *node, nicbarrier_reason_t *why);
 
     /** Enters all epochs up to `epoch`; ignored if already entered. Sends what can be sent, waits
      *  for no other process. MPI threads. */

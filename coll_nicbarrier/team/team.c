@@ -42,34 +42,10 @@ void nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_
     *segment = (onic_segment_t){NULL, 0};
 }
 
-static void net_complete(void *arg, uint64_t epoch)
-{
-    nicbarrier_team_t *t = arg;
-    nicbarrier_shm_release(&t->shm, epoch);
-}
-
-static uint64_t net_entered(void *arg)
-{
-    nicbarrier_team_t *t = arg;
-    return nicbarrier_shm_arrived(&t->shm);
-}
-
-static uint64_t net_begun(void *arg)
-{
-    const nicbarrier_team_t *t = arg;
-    return nicbarrier_shm_begun(&t->shm);
-}
-
 int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *endpoints,
                             nicbarrier_reason_t *why)
 {
-    nicbarrier_net_events_t events = {.arg = t};
-    if (t->on_node) {
-        events.complete = net_complete;
-        events.entered = net_entered;
-        events.begun = net_begun;
-    }
-    return t->engine->connect(t->net, endpoints, &events, why);
+    return t->engine->connect(t->net, endpoints, t->on_node ? &t->shm : NULL, why);
 }
 
 void nicbarrier_team_free(nicbarrier_team_t *t)

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "coll_nicbarrier/engines/shm/shm.h"
 #include "test/unit/fake_kernel.h"
 #include "test/unit/unit.h"
 
@@ -29,7 +30,6 @@ enum { NEVER_USEC = 2 * UNIT_SECONDS * 1000000 };
 
 static const nicbarrier_engine_t *const engine = &nicbarrier_engine_datagram;
 static const nicbarrier_engine_settings_t settings = {.thread = true};
-static const nicbarrier_net_events_t no_events;
 
 /** Member 1 of two, and what it knows of member 0, the engine. */
 static struct {
@@ -112,8 +112,7 @@ static nicbarrier_net_t *prepare(uint64_t key)
 }
 
 /** Connects to the partner, whose endpoint is that of the engine but for port and cookie. */
-static bool connects(nicbarrier_net_t *made, const nicbarrier_net_events_t *events,
-                     nicbarrier_reason_t *why)
+static bool connects(nicbarrier_net_t *made, nicbarrier_shm_t *node, nicbarrier_reason_t *why)
 {
     nicbarrier_udp_address_t mine = partner.theirs;
     const nicbarrier_endpoint_t list[] = {
@@ -124,10 +123,10 @@ static bool connects(nicbarrier_net_t *made, const nicbarrier_net_events_t *even
     ck_assert_int_eq(getsockname(partner.fd, (struct sockaddr *)&a, &size), 0);
     mine.port = a.sin_port;
     mine.cookie = COOKIE;
-    return engine->connect(made, &endpoints, events, why) == 0;
+    return engine->connect(made, &endpoints, node, why) == 0;
 }
 
-static void begin(int nack_usec, const nicbarrier_net_events_t *events)
+static void begin(int nack_usec, nicbarrier_shm_t *node)
 {
     const struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     nicbarrier_reason_t why = {""};
@@ -136,7 +135,7 @@ static void begin(int nack_usec, const nicbarrier_net_events_t *events)
     nicbarrier_datagram_config.nack_usec = nack_usec;
     open_engine();
     net = prepare(KEY);
-    ck_assert(connects(net, events, &why));
+    ck_assert(connects(net, node, &why));
 }
 
 static void end(void)
@@ -170,7 +169,7 @@ static void barriers(uint64_t first, uint64_t last)
  * nothing else. */
 START_TEST(questions_and_answers)
 {
-    begin(1000, &no_events);
+    begin(1000, NULL);
     engine->enter(net, 2);
     for (int i = 0; i < 5; i++)
         ck_assert(hears(NICBARRIER_PACKET_NACK, 1, UNIT_SECONDS * 1000));
@@ -194,12 +193,12 @@ END_TEST
 START_TEST(before_and_after)
 {
     nicbarrier_reason_t why = {""};
-    begin(NEVER_USEC, &no_events);
+    begin(NEVER_USEC, NULL);
     barriers(1, 1);
     nicbarrier_net_t *second = prepare(KEY + 1);
     nicbarrier_packet_t p = packet(KEY + 1, NICBARRIER_PACKET_EPOCH, 1);
     throw(&p);
-    ck_assert(connects(second, &no_events, &why));
+    ck_assert(connects(second, NULL, &why));
     engine->enter(second, 1);
     throw(&p);
     while (engine->completed(second) < 1)
@@ -211,7 +210,7 @@ START_TEST(before_and_after)
     barriers(2, 20);
     end();
     /* A second life of the engine in the same process. */
-    begin(NEVER_USEC, &no_events);
+    begin(NEVER_USEC, NULL);
     barriers(1, 20);
     end();
 }
@@ -220,7 +219,7 @@ END_TEST
 /* A group whose barriers are not over when it is left goes on by itself. */
 START_TEST(left_too_early)
 {
-    begin(1000, &no_events);
+    begin(1000, NULL);
     barriers(1, 1);
     engine->enter(net, 2);
     engine->disconnect(net);
@@ -237,41 +236,25 @@ END_TEST
 
 /* ---- the helper thread ----------------------------------------------------------------------- */
 
-static _Atomic uint64_t node_entered, node_begun, told;
-
-static uint64_t entered(void *arg)
-{
-    (void)arg;
-    return atomic_load(&node_entered);
-}
-
-static uint64_t begun(void *arg)
-{
-    (void)arg;
-    return atomic_load(&node_begun);
-}
-
-static void complete(void *arg, uint64_t epoch)
-{
-    (void)arg;
-    atomic_store(&told, epoch);
-}
-
 /* Nobody calls the engine: the last process of the node arrives, the partner does, and asks for a
  * repetition. No timer would find the first. */
 START_TEST(nobody_calls)
 {
-    const nicbarrier_net_events_t events = {
-        .entered = entered, .begun = begun, .complete = complete};
-    begin(NEVER_USEC, &events);
-    atomic_store(&node_begun, 3);
+    static _Alignas(128) unsigned char memory[2048];
+    nicbarrier_shm_t mine, other;
+    ck_assert_uint_le(nicbarrier_shm_bytes(2, 2), sizeof(memory));
+    memset(memory, 0, sizeof(memory));
+    nicbarrier_shm_attach(&mine, memory, 2, 0, 2, true);
+    nicbarrier_shm_attach(&other, memory, 2, 1, 2, true);
+    begin(NEVER_USEC, &mine);
+    nicbarrier_shm_enter(&mine, 3);
     /* So that the thread looks, and from then on looks again and again. */
     tell(NICBARRIER_PACKET_REPEAT, 0);
     ck_assert(!hears(NICBARRIER_PACKET_EPOCH, 3, 50));
-    atomic_store(&node_entered, 3);
+    nicbarrier_shm_enter(&other, 3);
     ck_assert(hears(NICBARRIER_PACKET_EPOCH, 3, UNIT_SECONDS * 1000));
     tell(NICBARRIER_PACKET_EPOCH, 3);
-    while (atomic_load(&told) < 3)
+    while (nicbarrier_shm_completed(&mine) < 3)
         (void)usleep(1000);
     ck_assert_uint_eq(engine->completed(net), 3);
     ck_assert_uint_eq(COUNT(thread_completed), 1);
@@ -294,7 +277,7 @@ START_TEST(strangers)
 {
     unsigned char bytes[100] = {0};
     uint64_t count = 0;
-    begin(NEVER_USEC, &no_events);
+    begin(NEVER_USEC, NULL);
     nicbarrier_packet_t p = packet(KEY, NICBARRIER_PACKET_EPOCH, 1);
     nicbarrier_packet_encode(&p, bytes);
     for (size_t len = 0; len <= sizeof(bytes); len++)
@@ -332,7 +315,7 @@ START_TEST(dies)
 {
     struct sockaddr_in a;
     socklen_t size = sizeof(a);
-    begin(1000, &no_events);
+    begin(1000, NULL);
     barriers(1, 10);
     ck_assert_int_eq(getsockname(partner.fd, (struct sockaddr *)&a, &size), 0);
     close(partner.fd);
@@ -355,19 +338,19 @@ END_TEST
 START_TEST(stepped)
 {
     fake_kernel.absent = false;
-    begin(1000, &no_events);
+    begin(1000, NULL);
     barriers(1, 20);
     ck_assert_uint_eq(COUNT(stepper_taken), 20);
     ck_assert_uint_eq(COUNT(stepper_fallbacks), 0);
     end();
     fake_kernel.ends_at = 10;
-    begin(1000, &no_events);
+    begin(1000, NULL);
     barriers(1, 20);
     ck_assert_uint_lt(COUNT(stepper_taken), 30);
     ck_assert_uint_eq(COUNT(stepper_fallbacks), 1);
     end();
     nicbarrier_datagram_config.stepper = "host";
-    begin(1000, &no_events);
+    begin(1000, NULL);
     barriers(1, 20);
     ck_assert_uint_eq(COUNT(stepper_fallbacks), 1);
     end();
@@ -385,16 +368,16 @@ START_TEST(reasons)
     ck_assert_int_ne(engine->open(&alone, &why), 0);
     ck_assert_ptr_nonnull(strstr(why.text, "helper thread"));
 
-    begin(1000, &no_events);
+    begin(1000, NULL);
     net = prepare(KEY + 1);
     const nicbarrier_endpoint_t list[] = {{1, 7, (const unsigned char *)"0123456"}};
     const nicbarrier_endpoints_t endpoints = {1, list};
-    ck_assert_int_ne(engine->connect(net, &endpoints, &no_events, &why), 0);
+    ck_assert_int_ne(engine->connect(net, &endpoints, NULL, &why), 0);
     ck_assert_ptr_nonnull(strstr(why.text, "member 1"));
     engine->disconnect(net);
     nicbarrier_datagram_config.stepper = "fake";
     net = prepare(KEY + 2);
-    ck_assert(!connects(net, &no_events, &why));
+    ck_assert(!connects(net, NULL, &why));
     ck_assert_ptr_nonnull(strstr(why.text, "no such kernel"));
     end();
 }

@@ -132,11 +132,9 @@ static const conformance_row_t put = {
 
 static void connect_all(void)
 {
-    static const nicbarrier_net_events_t none;
-
     for (int i = 0; i < here.n; i++) {
         first_remote[i] = wire.remotes;
-        connect_with(i, &none);
+        connect_with(i, NULL);
     }
 }
 
@@ -351,13 +349,6 @@ START_TEST(closed_in_flight)
 }
 END_TEST
 
-static uint64_t begun_by_0;
-
-static uint64_t begun(void *arg)
-{
-    return arg == NULL ? begun_by_0 : 0;
-}
-
 /** Does the server thread look on? */
 static bool is_looked_after(void)
 {
@@ -371,15 +362,19 @@ static bool is_looked_after(void)
  * and no longer. */
 START_TEST(looked_after)
 {
-    const nicbarrier_net_events_t events = {.begun = begun};
+    static _Alignas(128) unsigned char memory[NODE_ROOM];
+    nicbarrier_shm_t node;
 
+    /* Another process is there, which never enters. */
+    ck_assert_uint_le(nicbarrier_shm_bytes(2, 2), sizeof(memory));
+    memset(memory, 0, sizeof(memory));
+    nicbarrier_shm_attach(&node, memory, 2, 0, 2, true);
     begin_at_once(2);
-    begun_by_0 = 0;
-    connect_with(0, &events);
-    connect_with(1, &(nicbarrier_net_events_t){NULL});
+    connect_with(0, &node);
+    connect_with(1, NULL);
     ck_assert(!is_looked_after());
     for (uint64_t epoch = 1; epoch <= 3; epoch++) {
-        begun_by_0 = epoch;
+        nicbarrier_shm_enter(&node, epoch);
         here_progress(0);
         ck_assert(is_looked_after());
         here_enter(1, epoch);
@@ -388,7 +383,7 @@ START_TEST(looked_after)
         ck_assert(!is_looked_after());
         ck_assert(here_completed(0) == epoch && here_completed(1) == epoch);
     }
-    begun_by_0 = 4;
+    nicbarrier_shm_enter(&node, 4);
     here_fail(1);
     here_progress(0);
     ck_assert(!is_looked_after() && here_failed(0));

@@ -61,8 +61,8 @@ typedef struct conformance_row {
     const char *cannot[CONFORMANCE_ABILITIES];
 } conformance_row_t;
 
-/** The member has been told that an epoch is complete (nicbarrier_net_events_t): for rows whose
- *  members are in this process. */
+/** The engine has released the node of a member up to this epoch: for rows whose members are in
+ *  this process. */
 void conformance_told(int member, uint64_t epoch);
 
 /** What members write before they enter an epoch: for this one and the one before. Not atomic: it

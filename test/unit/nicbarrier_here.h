@@ -8,9 +8,10 @@
 
 #include <string.h>
 
+#include "coll_nicbarrier/engines/shm/shm.h"
 #include "test/unit/nicbarrier_conformance.h"
 
-enum { ENDPOINT_ROOM = 512 };
+enum { ENDPOINT_ROOM = 512, NODE_ROOM = 2048 };
 
 static struct {
     const nicbarrier_engine_t *engine;
@@ -19,6 +20,9 @@ static struct {
     nicbarrier_net_t *net[CONFORMANCE_MEMBERS_MAX];
     unsigned char bytes[CONFORMANCE_MEMBERS_MAX][ENDPOINT_ROOM];
     uint32_t len[CONFORMANCE_MEMBERS_MAX];
+    /** Of members that here_connect connects: a node on which each is alone. */
+    nicbarrier_shm_t node[CONFORMANCE_MEMBERS_MAX];
+    _Alignas(128) unsigned char memory[CONFORMANCE_MEMBERS_MAX][NODE_ROOM];
 } here;
 
 /** All members of another group. */
@@ -51,12 +55,7 @@ static void here_begin(const nicbarrier_engine_t *engine, int n,
     here_prepare();
 }
 
-static void completed(void *arg, uint64_t epoch)
-{
-    conformance_told((int)(intptr_t)arg, epoch);
-}
-
-static void connect_with(int i, const nicbarrier_net_events_t *events)
+static void connect_with(int i, nicbarrier_shm_t *node)
 {
     nicbarrier_endpoint_t list[CONFORMANCE_MEMBERS_MAX];
     const nicbarrier_endpoints_t endpoints = {here.n, list};
@@ -64,14 +63,15 @@ static void connect_with(int i, const nicbarrier_net_events_t *events)
 
     for (int k = 0; k < here.n; k++)
         list[k] = (nicbarrier_endpoint_t){k, here.len[k], here.bytes[k]};
-    ck_assert_int_eq(here.engine->connect(here.net[i], &endpoints, events, &why), 0);
+    ck_assert_int_eq(here.engine->connect(here.net[i], &endpoints, node, &why), 0);
 }
 
 static void here_connect(int i)
 {
-    const nicbarrier_net_events_t events = {.complete = completed, .arg = (void *)(intptr_t)i};
-
-    connect_with(i, &events);
+    memset(here.memory[i], 0, NODE_ROOM);
+    ck_assert_uint_le(nicbarrier_shm_bytes(1, 2), NODE_ROOM);
+    nicbarrier_shm_attach(&here.node[i], here.memory[i], 1, 0, 2, true);
+    connect_with(i, &here.node[i]);
 }
 
 static void here_enter(int i, uint64_t epoch)
@@ -81,6 +81,8 @@ static void here_enter(int i, uint64_t epoch)
 
 static uint64_t here_completed(int i)
 {
+    if (here.node[i].head != NULL)
+        conformance_told(i, nicbarrier_shm_completed(&here.node[i]));
     return here.engine->completed(here.net[i]);
 }
 

@@ -88,14 +88,13 @@ static void prepare(member_t *m)
 
 static void connect_member(member_t *m)
 {
-    static const nicbarrier_net_events_t none;
     nicbarrier_endpoint_t list[MEMBERS_MAX];
     const nicbarrier_endpoints_t endpoints = {m->n, list};
     nicbarrier_reason_t why = {""};
 
     for (int i = 0; i < m->n; i++)
         list[i] = (nicbarrier_endpoint_t){i, m->shared->len[i], m->shared->endpoint[i]};
-    if (engine->connect(m->net, &endpoints, &none, &why) != 0) {
+    if (engine->connect(m->net, &endpoints, NULL, &why) != 0) {
         fprintf(stderr, "member %d: %s\n", m->me, why.text);
         _exit(1);
     }

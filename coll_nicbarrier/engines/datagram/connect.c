@@ -84,10 +84,10 @@ static int find_partners(nicbarrier_net_t *net, const nicbarrier_endpoints_t *en
 }
 
 int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
-                                const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
+                                nicbarrier_shm_t *node, nicbarrier_reason_t *why)
 {
     nicbarrier_datagram_lock();
-    net->events = *events;
+    net->node = node;
     bool done = find_partners(net, endpoints, why) == 0;
     nicbarrier_datagram_unlock();
     /* Until the group is connected no other thread uses it. */

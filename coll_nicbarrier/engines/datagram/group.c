@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "coll_nicbarrier/engines/shm/shm.h"
+
 /* ---- all groups ------------------------------------------------------------------------------ */
 
 void nicbarrier_datagram_add(nicbarrier_net_t *net)
@@ -78,8 +80,8 @@ static void complete(nicbarrier_net_t *net, uint64_t completed)
     if (nicbarrier_datagram.helping)
         nicbarrier_count(&nicbarrier_datagram_counters.thread_completed, 1);
     atomic_store_explicit(&net->completed, completed, memory_order_release);
-    if (!net->gone && net->events.complete != NULL)
-        net->events.complete(net->events.arg, completed);
+    if (!net->gone && net->node != NULL)
+        nicbarrier_shm_release(net->node, completed);
 }
 
 void nicbarrier_datagram_catch_up(nicbarrier_net_t *net, uint64_t now)
@@ -153,11 +155,11 @@ static void see_to(nicbarrier_net_t *net, uint64_t now)
 {
     if (!net->connected)
         return;
-    if (!net->gone && net->events.entered != NULL)
-        (void)nicbarrier_datagram_enter(net, net->events.entered(net->events.arg));
-    if (!net->gone && net->events.begun != NULL)
+    if (!net->gone && net->node != NULL) {
+        (void)nicbarrier_datagram_enter(net, nicbarrier_shm_arrived(net->node));
         nicbarrier_datagram.awaiting |=
-            net->events.begun(net->events.arg) > nicbarrier_net_state(net)->entered;
+            nicbarrier_shm_begun(net->node) > nicbarrier_net_state(net)->entered;
+    }
     if (nicbarrier_net_page(net) != NULL)
         nicbarrier_datagram_follow(net, now);
 }

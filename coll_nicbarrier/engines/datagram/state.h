@@ -44,10 +44,10 @@ typedef struct nicbarrier_partner {
 struct nicbarrier_net {
     nicbarrier_net_t *next;
     nicbarrier_group_t group;
-    nicbarrier_net_events_t events;
+    nicbarrier_shm_t *node; /**< NULL: none */
     bool connected;
     bool gone;                  /**< disconnected, but others may still need answers */
-    _Atomic uint64_t completed; /**< as reported to events.complete */
+    _Atomic uint64_t completed; /**< as reported to the node */
     atomic_bool failed;         /**< likewise */
     nicbarrier_rule_t rule;     /**< the state; with a page, as last read */
     const nicbarrier_stepper_t *stepper;
@@ -146,8 +146,8 @@ void nicbarrier_datagram_leave(nicbarrier_net_t *net);
 /** Enters all epochs up to `epoch` and sends what becomes due. False if they were already entered.
  */
 bool nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
-/** Enters in all groups the epochs that members behind this one have entered (events.entered), and
- *  follows those whose steps the kernel takes. Notes whether members are awaited. */
+/** Enters in all groups the epochs in which the node has arrived, and follows those whose steps the
+ * kernel takes. Notes whether members are awaited. */
 void nicbarrier_datagram_see_to_all(void);
 /** The connected group has failed: its members are notified. It may be freed afterwards. */
 void nicbarrier_datagram_fail(nicbarrier_net_t *net);
@@ -182,5 +182,5 @@ void nicbarrier_datagram_stop_thread(void);
 int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p,
                                 void *bytes, uint32_t *len_p, nicbarrier_reason_t *why);
 int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
-                                const nicbarrier_net_events_t *events, nicbarrier_reason_t *why);
+                                nicbarrier_shm_t *node, nicbarrier_reason_t *why);
 void nicbarrier_datagram_disconnect(nicbarrier_net_t *net);

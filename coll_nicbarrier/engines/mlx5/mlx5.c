@@ -120,9 +120,9 @@ static int mlx5_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_
 }
 
 static int mlx5_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
-                        const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
+                        nicbarrier_shm_t *node, nicbarrier_reason_t *why)
 {
-    net->events = *events;
+    net->node = node;
     if (nicbarrier_mlx5_connect(net, &mlx5, endpoints, why) != 0)
         return -1;
     pthread_mutex_lock(&lock);
@@ -175,7 +175,7 @@ static int mlx5_progress(nicbarrier_net_t *net)
 static void mlx5_disconnect(nicbarrier_net_t *net)
 {
     pthread_mutex_lock(&lock);
-    memset(&net->events, 0, sizeof(net->events));
+    net->node = NULL;
     net->leaving = true;
     if (net->connected)
         progress_all();

@@ -50,7 +50,7 @@ enum { NICBARRIER_MLX5_STEP = 0x7f, NICBARRIER_MLX5_IN = 0x80, NICBARRIER_MLX5_E
 
 struct nicbarrier_net {
     nicbarrier_net_t *next;
-    nicbarrier_net_events_t events;
+    nicbarrier_shm_t *node; /**< NULL: none, or it is leaving */
     nicbarrier_rule_t rule;
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
     uint32_t depth;  /**< epochs for which each ring has room, at least 1 */

@@ -8,6 +8,7 @@
 #if OMPI_NIC_HAVE_MLX5DV
 
 #include "coll_nicbarrier/engines/mlx5/state.h"
+#include "coll_nicbarrier/engines/shm/shm.h"
 #include "common/support/bytes.h"
 
 /** Completions fetched at once. */
@@ -148,8 +149,8 @@ static void advance(nicbarrier_net_t *net)
     const uint64_t completed = done(net);
     if (completed > atomic_load_explicit(&net->completed, memory_order_relaxed)) {
         atomic_store_explicit(&net->completed, completed, memory_order_release);
-        if (net->events.complete != NULL)
-            net->events.complete(net->events.arg, completed);
+        if (net->node != NULL)
+            nicbarrier_shm_release(net->node, completed);
     }
 }
 
@@ -167,8 +168,8 @@ int nicbarrier_mlx5_progress(nicbarrier_net_t *net, uint64_t epoch)
 {
     take_completions(net);
     enter(net, epoch);
-    if (net->events.entered != NULL)
-        enter(net, net->events.entered(net->events.arg));
+    if (net->node != NULL)
+        enter(net, nicbarrier_shm_arrived(net->node));
     const int events = read_flags(net);
     advance(net);
     net->waits = events > 0 ? 0 : net->waits + 1;

@@ -163,7 +163,7 @@ static int open_outlet(nicbarrier_net_t *net, nicbarrier_outlet_t *out,
 }
 
 static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
-                       const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
+                       nicbarrier_shm_t *node, nicbarrier_reason_t *why)
 {
     nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
     uint64_t sends, waits;
@@ -172,7 +172,7 @@ static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endp
                                       net->group.n, steps);
     nicbarrier_schedule_bits(steps, n, &sends, &waits);
     nicbarrier_rule_init(&net->rule, (uint32_t)n, sends, waits);
-    net->events = *events;
+    net->node = node;
     onic_transport_lock();
     net->losses = onic_transport_losses();
     for (int k = 0; k < n && rc == 0; k++)

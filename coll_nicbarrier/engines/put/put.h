@@ -55,8 +55,8 @@ typedef struct nicbarrier_outlet {
 struct nicbarrier_net {
     nicbarrier_net_t *next;
     nicbarrier_group_t group;
-    nicbarrier_net_events_t events;
-    onic_region_t *region; /**< with the flags; NULL once it is leaving */
+    nicbarrier_shm_t *node; /**< NULL: none */
+    onic_region_t *region;  /**< with the flags; NULL once it is leaving */
     nicbarrier_put_flag_t *flag;
     nicbarrier_rule_t rule;
     nicbarrier_outlet_t outlet[NICBARRIER_RULE_STEPS];

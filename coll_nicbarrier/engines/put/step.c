@@ -6,6 +6,8 @@
  */
 #include "coll_nicbarrier/engines/put/put.h"
 
+#include "coll_nicbarrier/engines/shm/shm.h"
+
 /* ---- failure --------------------------------------------------------------------------------- */
 
 static void fail(nicbarrier_net_t *net)
@@ -85,7 +87,7 @@ bool nicbarrier_put_sends(const nicbarrier_net_t *net)
 
 bool nicbarrier_put_waits(const nicbarrier_net_t *net)
 {
-    const uint64_t begun = net->events.begun != NULL ? net->events.begun(net->events.arg) : 0;
+    const uint64_t begun = net->node != NULL ? nicbarrier_shm_begun(net->node) : 0;
     return !net->rule.failed &&
            (net->rule.entered > net->rule.completed || begun > net->rule.completed);
 }
@@ -128,14 +130,14 @@ static void advance(nicbarrier_net_t *net)
         post(net, steps);
     if (net->rule.completed > before) {
         atomic_store_explicit(&net->completed, net->rule.completed, memory_order_release);
-        if (net->events.complete != NULL)
-            net->events.complete(net->events.arg, net->rule.completed);
+        if (net->node != NULL)
+            nicbarrier_shm_release(net->node, net->rule.completed);
     }
 }
 
 int nicbarrier_put_progress(nicbarrier_net_t *net, uint64_t epoch)
 {
-    const uint64_t behind = net->events.entered != NULL ? net->events.entered(net->events.arg) : 0;
+    const uint64_t behind = net->node != NULL ? nicbarrier_shm_arrived(net->node) : 0;
     const uint64_t entered = epoch > behind ? epoch : behind;
     int events = entered > net->rule.entered;
     nicbarrier_rule_enter(&net->rule, entered);
