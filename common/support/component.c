@@ -123,6 +123,9 @@ static void register_number(const mca_base_component_t *c, const onic_param_t *p
     }
     n->text = initial;
     register_var(c, p->name, help, &n->text);
+    /* An empty value, which Open MPI has made NULL, is the default, and shown as that. */
+    if (n->text == NULL)
+        n->text = strdup(initial);
     n->wrong = n->text != NULL && n->text[0] != '\0' &&
                !(p->flag != NULL ? read_switch : read_number)(p, n->text);
 }

@@ -5,6 +5,16 @@
 /** @file Functions that the transport calls: one handler for each kind of message, and progress. */
 #include "pml_superpipe/protocols/process.h"
 
+/** Data is for the protocol by which the receive has asked for it. */
+static void on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv)
+{
+    superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
+
+    if (r != NULL && superpipe_rows[r->protocol]->data != NULL &&
+        superpipe_transfer_takes(&r->state, in->value, in->bytes))
+        superpipe_rows[r->protocol]->data(r, in, rndv);
+}
+
 static void handle_locked(superpipe_peer_t *p, const superpipe_incoming_t *in, onic_rndv_t *rndv)
 {
     switch ((superpipe_kind_t)in->prefix.kind) {
@@ -21,7 +31,7 @@ static void handle_locked(superpipe_peer_t *p, const superpipe_incoming_t *in, o
         superpipe_on_ack_locked(in);
         break;
     default:
-        superpipe_on_data_locked(in, rndv);
+        on_data_locked(in, rndv);
     }
 }
 

@@ -208,16 +208,13 @@ static inline void superpipe_count(superpipe_protocol_t p, uint64_t bytes)
     superpipe_counters.bytes[p] += bytes;
 }
 
-/** Starts getting the data of a receive that has its message, by this protocol or else as a stream.
- *  The receive may be over afterwards. */
-void superpipe_start_locked(superpipe_request_t *r, superpipe_protocol_t protocol);
+/** Gets the data as a stream, because the protocol has failed. The receive may be over afterwards.
+ */
+void superpipe_fall_back_locked(superpipe_request_t *r);
 
 /** Called by rows that read the sender's memory themselves, and have counted that as an operation
  *  (state.in_flight): the data is here (`good`), or the message has to come as a stream. */
 void superpipe_fetched_locked(superpipe_request_t *r, bool good);
-
-/** DATA has come. */
-void superpipe_on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv);
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 

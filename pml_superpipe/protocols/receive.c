@@ -10,6 +10,19 @@ _Static_assert(OMPI_ANY_SOURCE == SUPERPIPE_ANY_SOURCE && OMPI_ANY_TAG == SUPERP
 
 /* ---- long messages --------------------------------------------------------------------------- */
 
+/** Starts getting the data by this protocol or else as a stream. The receive may be over
+ * afterwards. */
+static void start_locked(superpipe_request_t *r, superpipe_protocol_t protocol)
+{
+    const uint64_t bytes = r->state.wanted;
+
+    r->protocol = protocol;
+    if (superpipe_rows[protocol]->start(r))
+        superpipe_count(protocol, bytes);
+    else
+        superpipe_fall_back_locked(r);
+}
+
 /** Gets the bytes of an announced message that do not come early. */
 static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
                          const superpipe_offer_t *offer)
@@ -36,7 +49,7 @@ static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
         superpipe_fail_locked(r, MPI_ERR_NO_MEM);
         return;
     }
-    superpipe_start_locked(r, superpipe_pick_locked(r, offer));
+    start_locked(r, superpipe_pick_locked(r, offer));
 }
 
 /* ---- delivery -------------------------------------------------------------------------------- */
