@@ -21,7 +21,6 @@ size_t nicstride_lockq_size(uint32_t n)
 void nicstride_lockq_init(nicstride_lockq_t *q, uint32_t n)
 {
     memset(q, 0, nicstride_lockq_size(n));
-    q->n = n;
 }
 
 /* True if a lock of this type can join the current holders. Ignores the queue. */

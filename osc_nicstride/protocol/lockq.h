@@ -44,7 +44,6 @@ typedef struct nicstride_lockq_entry {
 } nicstride_lockq_entry_t;
 
 typedef struct nicstride_lockq {
-    uint32_t n;       /**< origins */
     uint32_t holders; /**< origins that hold the lock now */
     uint32_t type;    /**< the type that they hold, if there are any */
     uint32_t head;    /**< first waiter + 1, or 0 */

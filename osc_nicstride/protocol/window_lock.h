@@ -62,18 +62,6 @@ static inline bool nicstride_stay_end(nicstride_stay_t *s)
     return false;
 }
 
-/** Marks that the process must leave after its use of the lock, or after the next grant. False if
- *  it stays without using the lock. */
-static inline bool nicstride_stay_mark(nicstride_stay_t *s)
-{
-    uint32_t was = atomic_load(s);
-
-    while ((was & NICSTRIDE_STAY_TYPE) == 0 || (was & NICSTRIDE_STAY_USED) != 0)
-        if (atomic_compare_exchange_weak(s, &was, was | NICSTRIDE_STAY_LEAVE))
-            return true;
-    return false;
-}
-
 /** Leaves if the process stays without using the lock. True: the caller must give the lock back. */
 static inline bool nicstride_stay_leave_idle(nicstride_stay_t *s)
 {
@@ -85,14 +73,15 @@ static inline bool nicstride_stay_leave_idle(nicstride_stay_t *s)
     return false;
 }
 
-/** Asks the process to leave. True if it does not use the lock: then the caller gives the lock
- *  back. A grant that is under way is used once. */
+/** Asks the process to leave. True if it stays without using the lock: then the caller gives the
+ *  lock back. Otherwise it leaves after its use; a grant that is under way is used once. */
 static inline bool nicstride_stay_leave(nicstride_stay_t *s)
 {
-    /* A use may begin or end in between. */
+    uint32_t was = atomic_load(s);
+    bool idle;
+
     do
-        if (nicstride_stay_leave_idle(s))
-            return true;
-    while (!nicstride_stay_mark(s));
-    return false;
+        idle = (was & NICSTRIDE_STAY_TYPE) != 0 && (was & NICSTRIDE_STAY_USED) == 0;
+    while (!atomic_compare_exchange_weak(s, &was, idle ? 0 : was | NICSTRIDE_STAY_LEAVE));
+    return idle;
 }

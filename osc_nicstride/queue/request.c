@@ -98,7 +98,7 @@ void nicstride_request_end_locked(nicstride_request_t *r, int error)
 
 int nicstride_requests_complete(void)
 {
-    nicstride_request_t *list, *forgotten = NULL;
+    nicstride_request_t *list;
     int n = 0;
 
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
@@ -115,8 +115,7 @@ int nicstride_requests_complete(void)
         list = r->next_done;
         n++;
         if (r->freed) {
-            r->next_done = forgotten;
-            forgotten = r;
+            release(r);
             continue;
         }
         /* Set under the lock, so that a free in another thread finds the request either done or
@@ -125,11 +124,5 @@ int nicstride_requests_complete(void)
         ompi_request_complete(&r->super, true);
     }
     onic_transport_unlock();
-    while (forgotten != NULL) {
-        nicstride_request_t *r = forgotten;
-
-        forgotten = r->next_done;
-        release(r);
-    }
     return n;
 }

@@ -37,17 +37,14 @@ static bool has_used(nicstride_module_t *m, int local, int index)
            nicstride_ctl_lockq(m, local)->type == NICSTRIDE_LOCK_OF_ALL;
 }
 
-/** Changes the queue. True if the origin has got the lock. The queue's lock is held. */
-static bool apply_change(nicstride_module_t *m, int local, nicstride_change_t change,
-                         uint32_t origin, unsigned what)
+/** Changes the queue, whose lock is held. */
+static void apply_change(nicstride_module_t *m, int local, nicstride_change_t change,
+                         uint32_t origin)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
     int index;
 
     switch (change) {
-    case NICSTRIDE_LOCK_WANTED:
-        return nicstride_lockq_request(q, origin, what & NICSTRIDE_LOCK_TYPE,
-                                       (what & NICSTRIDE_LOCK_HOLDS) != 0);
     case NICSTRIDE_LOCK_RELEASED:
         (void)nicstride_lockq_release(q, origin);
         break;
@@ -62,7 +59,6 @@ static bool apply_change(nicstride_module_t *m, int local, nicstride_change_t ch
     case NICSTRIDE_LOCK_UNCHANGED:
         break;
     }
-    return false;
 }
 
 /** Tells the origin that it has the lock, by a store if it is on this node. The queue's lock is
@@ -142,7 +138,7 @@ static void send_locked(nicstride_module_t *m, int local, const note_t *far)
 }
 
 int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t change,
-                           uint32_t origin, unsigned what, bool locked)
+                           uint32_t origin, bool locked)
 {
     onic_owned_lock_t *lock = &nicstride_ctl(m, local)->queue_lock;
     note_t far;
@@ -153,8 +149,7 @@ int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t 
         if (rc != OMPI_SUCCESS)
             return rc;
         far = (note_t){.due = false};
-        if (apply_change(m, local, change, origin, what))
-            tell(m, local, origin, &far);
+        apply_change(m, local, change, origin);
         change = NICSTRIDE_LOCK_UNCHANGED;
         if (nicstride_is_broken(m))
             refuse(m, local, &far);

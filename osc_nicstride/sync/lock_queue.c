@@ -16,13 +16,35 @@
 /** Changes the queue of this process's lock and, on rank 0, the window's. */
 static void change_own_locked(nicstride_module_t *m, nicstride_change_t change, int origin)
 {
-    (void)nicstride_change_queue(m, m->node.me, change, (uint32_t)origin, 0, true);
+    (void)nicstride_change_queue(m, m->node.me, change, (uint32_t)origin, true);
     if (m->rank == 0)
-        (void)nicstride_change_queue(m, nicstride_ctl_of_window(m), change, (uint32_t)origin, 0,
-                                     true);
+        (void)nicstride_change_queue(m, nicstride_ctl_of_window(m), change, (uint32_t)origin, true);
 }
 
-bool nicstride_asker_is_gone_locked(nicstride_peer_t *p)
+/** Asks for a lock for a process. If it is not free, but processes stay in it, they are asked to
+ *  leave; with a look for them, MPI_Win_lock of a target would take twice as many instructions.
+ *  `*granted_p`: it was free; otherwise the process will be told. */
+static inline int request(nicstride_module_t *m, int local, int origin, unsigned what,
+                          bool *granted_p, bool locked)
+{
+    onic_owned_lock_t *lock = &nicstride_ctl(m, local)->queue_lock;
+    const uint32_t type = what & NICSTRIDE_LOCK_TYPE;
+    const int rc = nicstride_ctl_lock(m, lock);
+
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    *granted_p = nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)origin, type,
+                                         (what & NICSTRIDE_LOCK_HOLDS) != 0);
+    onic_owned_release(lock);
+    if (*granted_p || !nicstride_lock_is_of_window(type))
+        return OMPI_SUCCESS;
+    return nicstride_change_queue(m, local, NICSTRIDE_LOCK_UNCHANGED, 0, locked);
+}
+
+/** True if a process that asks for a lock by message is lost. Connects back to it, so that its loss
+ *  is noticed while it waits: the request of a process that was lost before would never leave the
+ *  queue. */
+static bool asker_is_gone(nicstride_peer_t *p)
 {
     nicstride_connect_locked(p);
     return onic_peer_is_lost(p->peer);
@@ -31,21 +53,16 @@ bool nicstride_asker_is_gone_locked(nicstride_peer_t *p)
 bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
 {
     nicstride_module_t *m = p->module;
-    const int local = m->node.me;
-    nicstride_ctl_t *ctl = nicstride_ctl(m, local);
     const uint32_t type = msg->op & NICSTRIDE_LOCK_TYPE;
-    bool granted;
+    const int local = nicstride_lock_is_of_window(type) ? nicstride_ctl_of_window(m) : m->node.me;
+    bool granted = false;
 
-    if (nicstride_asker_is_gone_locked(p))
+    if (asker_is_gone(p))
         return false;
-    if (nicstride_is_broken(m) || nicstride_ctl_lock(m, &ctl->queue_lock) != OMPI_SUCCESS) {
+    if (nicstride_is_broken(m) ||
+        request(m, local, p->rank, msg->op, &granted, true) != OMPI_SUCCESS)
         nicstride_send_grant_locked(m, local, (uint32_t)p->rank, 0, ONIC_ERR_PROC_FAILED);
-        return false;
-    }
-    granted = nicstride_lockq_request(nicstride_ctl_lockq(m, local), msg->origin, type,
-                                      (msg->op & NICSTRIDE_LOCK_HOLDS) != 0);
-    onic_owned_release(&ctl->queue_lock);
-    if (granted)
+    else if (granted)
         nicstride_send_grant_locked(m, local, (uint32_t)p->rank,
                                     type | (msg->len > 0 ? NICSTRIDE_LOCK_DONE : 0), 0);
     return granted;
@@ -55,8 +72,7 @@ void nicstride_unlock_message_locked(nicstride_peer_t *p)
 {
     nicstride_module_t *m = p->module;
 
-    (void)nicstride_change_queue(m, m->node.me, NICSTRIDE_LOCK_RELEASED, (uint32_t)p->rank, 0,
-                                 true);
+    (void)nicstride_change_queue(m, m->node.me, NICSTRIDE_LOCK_RELEASED, (uint32_t)p->rank, true);
 }
 
 /** Takes dead processes of the node out of the queue of a target. */
@@ -67,7 +83,7 @@ static int remove_dead(nicstride_module_t *m, int local)
     for (int i = 0; i < m->node.n && rc == OMPI_SUCCESS && !nicstride_is_broken(m); i++) {
         if (onic_peer_has_died(m->near[i]))
             rc = nicstride_change_queue(m, local, NICSTRIDE_LOCK_LOST, (uint32_t)m->node.ranks[i],
-                                        0, false);
+                                        false);
     }
     return rc;
 }
@@ -104,36 +120,26 @@ static int await_grant(nicstride_peer_t *p, int local)
     }
     /* The lock is not wanted any more; it may just have been granted. */
     if (rc != OMPI_SUCCESS)
-        (void)nicstride_change_queue(m, local, NICSTRIDE_LOCK_LOST, (uint32_t)m->rank, 0, false);
+        (void)nicstride_change_queue(m, local, NICSTRIDE_LOCK_LOST, (uint32_t)m->rank, false);
     return rc;
 }
 
 int nicstride_take_on_node(nicstride_peer_t *p, int local, unsigned what)
 {
     nicstride_module_t *m = p->module;
-    onic_owned_lock_t *lock = &nicstride_ctl(m, local)->queue_lock;
     const bool of_window = local == nicstride_ctl_of_window(m);
     bool granted = false;
     int rc;
 
     if (nicstride_is_broken(m) || onic_peer_has_died(p->peer))
         return ONIC_ERR_PROC_FAILED;
-    if (of_window) {
-        rc =
-            nicstride_change_queue(m, local, NICSTRIDE_LOCK_WANTED, (uint32_t)m->rank, what, false);
-    } else {
-        /* A target's lock is usually free, and nobody need be told. With a change of its queue,
-         * MPI_Win_lock would take twice as many instructions. */
-        rc = nicstride_ctl_lock(m, lock);
-        if (rc != OMPI_SUCCESS)
-            return rc;
-        granted =
-            nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)m->rank,
-                                    what & NICSTRIDE_LOCK_TYPE, (what & NICSTRIDE_LOCK_HOLDS) != 0);
-        onic_owned_release(lock);
-    }
-    if (rc != OMPI_SUCCESS || granted)
+    rc = request(m, local, m->rank, what, &granted, false);
+    if (rc != OMPI_SUCCESS)
         return rc;
+    if (granted && of_window)
+        nicstride_stay_granted(&nicstride_ctl(m, m->node.me)->stay, what & NICSTRIDE_LOCK_TYPE);
+    if (granted)
+        return OMPI_SUCCESS;
     rc = await_grant(p, local);
     if (!of_window)
         atomic_store_explicit(&nicstride_pair(m, local, m->node.me)->granted, 0,
@@ -143,7 +149,7 @@ int nicstride_take_on_node(nicstride_peer_t *p, int local, unsigned what)
 
 int nicstride_give_back_on_node(nicstride_module_t *m, int local)
 {
-    return nicstride_change_queue(m, local, NICSTRIDE_LOCK_RELEASED, (uint32_t)m->rank, 0, false);
+    return nicstride_change_queue(m, local, NICSTRIDE_LOCK_RELEASED, (uint32_t)m->rank, false);
 }
 
 /* ---- lost peers ------------------------------------------------------------------------------ */

@@ -36,23 +36,6 @@ static nicstride_stay_t *stay(const nicstride_module_t *m)
     return &nicstride_ctl(m, m->node.me)->stay;
 }
 
-/* ---- the queue ------------------------------------------------------------------------------- */
-
-void nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
-{
-    nicstride_module_t *m = p->module;
-    const int queue = nicstride_ctl_of_window(m);
-
-    if (nicstride_asker_is_gone_locked(p))
-        return;
-    if (nicstride_is_broken(m) ||
-        nicstride_change_queue(m, queue, NICSTRIDE_LOCK_WANTED, msg->origin, msg->op, true) !=
-            OMPI_SUCCESS)
-        nicstride_send_grant_locked(m, queue, msg->origin, 0, ONIC_ERR_PROC_FAILED);
-}
-
-/* ---- uses of the lock ------------------------------------------------------------------------ */
-
 void nicstride_window_lock_answered_locked(nicstride_module_t *m, unsigned type, int error)
 {
     if (error == 0)
@@ -68,7 +51,7 @@ void nicstride_window_lock_leave_locked(nicstride_peer_t *p)
 
     if (m->rank == 0) {
         (void)nicstride_change_queue(m, nicstride_ctl_of_window(m), NICSTRIDE_LOCK_RELEASED,
-                                     (uint32_t)p->rank, 0, true);
+                                     (uint32_t)p->rank, true);
         return;
     }
     /* Any process of rank 0's node may have asked; the lock is given back to rank 0. */

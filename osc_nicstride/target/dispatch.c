@@ -52,10 +52,6 @@ static void on_lock(const nicstride_incoming_t *in)
 {
     const bool collects = nicstride_collects;
 
-    if (nicstride_lock_is_of_window(in->msg->op & NICSTRIDE_LOCK_TYPE)) {
-        nicstride_window_lock_message_locked(in->p, in->msg);
-        return;
-    }
     nicstride_collects = collects || in->len > 0;
     if (nicstride_lock_message_locked(in->p, in->msg))
         each_message(in->data, in->len);
