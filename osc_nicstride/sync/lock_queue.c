@@ -54,10 +54,12 @@ bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *m
 {
     nicstride_module_t *m = p->module;
     const uint32_t type = msg->op & NICSTRIDE_LOCK_TYPE;
-    const int local = nicstride_lock_is_of_window(type) ? nicstride_ctl_of_window(m) : m->node.me;
+    const bool of_window = nicstride_lock_is_of_window(type);
+    const int local = of_window ? nicstride_ctl_of_window(m) : m->node.me;
     bool granted = false;
 
-    if (asker_is_gone(p))
+    /* Only the node of rank 0 has the window's queue. */
+    if (asker_is_gone(p) || (of_window && m->rank != 0))
         return false;
     if (nicstride_is_broken(m) ||
         request(m, local, p->rank, msg->op, &granted, true) != OMPI_SUCCESS)
