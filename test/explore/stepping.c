@@ -60,6 +60,26 @@ static int wait_a_msec(const struct timespec *time);
 #include "coll_nicbarrier/engines/datagram/stepper_host.c"
 #include "coll_nicbarrier/engines/datagram/steps.c"
 
+/* No processes stand behind these members, so there are no flags of a node to look at. */
+
+uint64_t nicbarrier_shm_arrived(const nicbarrier_shm_t *s)
+{
+    (void)s;
+    return 0;
+}
+
+uint64_t nicbarrier_shm_begun(const nicbarrier_shm_t *s)
+{
+    (void)s;
+    return 0;
+}
+
+void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch)
+{
+    (void)s;
+    (void)epoch;
+}
+
 #define MEMBERS 3
 enum { LEADER, NETWORK, PROCESSORS };
 
