@@ -674,7 +674,7 @@ check-examples: all
 	@$(srcdir)/test/examples --build .
 
 clean-local:
-	rm -rf explore figures coverage sanitized check-configure-home check-install-home perf/mpich
+	rm -rf .libs explore figures coverage sanitized check-configure-home check-install-home perf/mpich
 
 EXTRA_DIST += \
 	test/apps/README.md \

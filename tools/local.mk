@@ -18,6 +18,7 @@ tools_ompi_nic_calibrate_run_LDADD = common/libonic_core.a $(OMPI_LDFLAGS) $(OMP
 component_PROGRAMS += .libs/libompi_nic_times.so
 _libs_libompi_nic_times_so_SOURCES = tools/times.c
 _libs_libompi_nic_times_so_LDFLAGS = -shared -Wl,-soname,libompi_nic_times.so
+_libs_libompi_nic_times_so_LDADD =
 
 tools_scripts = $(bin_SCRIPTS) $(pkglibexec_SCRIPTS)
 $(tools_scripts): %: $(srcdir)/%.in Makefile

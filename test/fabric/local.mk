@@ -16,6 +16,7 @@ noinst_PROGRAMS += test/fabric/libadapter.so
 test_fabric_libadapter_so_SOURCES = test/fabric/adapter.c
 test_fabric_libadapter_so_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
 test_fabric_libadapter_so_LDFLAGS = -shared
+test_fabric_libadapter_so_LDADD =
 
 EXTRA_DIST += \
 	test/fabric/faults \
