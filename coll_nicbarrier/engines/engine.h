@@ -147,10 +147,10 @@ typedef struct nicbarrier_engine {
     int (*prepare)(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
                    uint32_t *len_p, nicbarrier_reason_t *why);
 
-    /** Takes the partners' endpoints, which are checked as anything that a peer sends. The group is
-     * ready then. Messages sent before this call, here or there, must not be lost for good. `node`
-     *  stays until disconnect; NULL: no process is behind this one. Returns 0, or -1 and the
-     * reason: then disconnect follows. */
+    /** Takes the partners' endpoints, which are checked as anything that a peer sends. The group
+     *  is ready then. Messages sent before this call, here or there, must not be lost for good.
+     *  `node` stays until disconnect; NULL: no process is behind this one. Returns 0, or -1 and
+     *  the reason: then disconnect follows. */
     int (*connect)(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                    nicbarrier_shm_t *node, nicbarrier_reason_t *why);
 

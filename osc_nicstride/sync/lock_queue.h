@@ -51,8 +51,8 @@ typedef enum nicstride_change {
 /** Changes such a queue and tells processes that have got the lock, will never get it, or must
  *  leave. Waits for the queue's lock, which is held for less than a microsecond by a process that
  *  waits for nothing meanwhile; so handlers wait for it, too. Nothing is sent, and no endpoint
- * made, before it is released. `locked`: the caller has the transport lock. An error if the queue's
- * lock can never be taken, as its owner has died. */
+ *  made, before it is released. `locked`: the caller has the transport lock. An error if the
+ *  queue's lock can never be taken, as its owner has died. */
 int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t change,
                            uint32_t origin, bool locked);
 

@@ -5,8 +5,8 @@
 /** @file The headers of messages between processes, and their one decoder. A short message is sent
  *  whole (SHORT). For a long one, one that needs an acknowledgement, or one without credit, the
  *  envelope is sent first (RTS), with as much of the data as there is credit for, which may go on
- * in the messages right behind it (EARLY). When it has found its receive, the receiver requests the
- *  rest by the protocol that it has chosen (CTS), or fetches it and acknowledges that (ACK).
+ *  in the messages right behind it (EARLY). When it has found its receive, the receiver requests
+ *  the rest by the protocol that it has chosen (CTS), or fetches it and acknowledges that (ACK).
  *
  *  Messages of one process arrive in the order in which they were sent.
  *

@@ -4,8 +4,8 @@
  */
 /** @file The rules of a message in flight, for all protocols. A sender is over when its message has
  *  found a receive, if it has to wait for that, and its memory is not needed any more; a receiver
- * is over when all bytes that it wanted have arrived. Either may abort, and is over as soon as
- * nothing uses its memory.
+ *  is over when all bytes that it wanted have arrived. Either may abort, and is over as soon as
+ *  nothing uses its memory.
  *
  *      sender                                   receiver
  *      SHORT (whole)                     ->     data is there

@@ -16,7 +16,9 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     *net_p = NULL;
     /* Not before: a process may open the engine and use another. */
+    nicbarrier_datagram_lock();
     const int error = nicbarrier_datagram_start_thread();
+    nicbarrier_datagram_unlock();
     if (error != 0)
         return nicbarrier_reason(why, "the helper thread cannot be started: %s", strerror(error));
     nicbarrier_net_t *net = calloc(1, sizeof(*net));

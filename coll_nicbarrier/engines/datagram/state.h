@@ -146,8 +146,8 @@ void nicbarrier_datagram_leave(nicbarrier_net_t *net);
 /** Enters all epochs up to `epoch` and sends what becomes due. False if they were already entered.
  */
 bool nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
-/** Enters in all groups the epochs in which the node has arrived, and follows those whose steps the
- * kernel takes. Notes whether members are awaited. */
+/** Enters in all groups the epochs in which the node has arrived, and follows those whose steps
+ *  the kernel takes. Notes whether members are awaited. */
 void nicbarrier_datagram_see_to_all(void);
 /** The connected group has failed: its members are notified. It may be freed afterwards. */
 void nicbarrier_datagram_fail(nicbarrier_net_t *net);
@@ -172,9 +172,10 @@ void nicbarrier_datagram_sleep(int more, uint64_t until);
 
 /* ---- thread.c; MPI threads ------------------------------------------------------------------- */
 
-/** Starts the thread unless it runs; without the lock. @return 0, or an errno */
+/** Starts the thread unless it runs; with the lock, as threads may prepare groups at the same time.
+ *  @return 0, or an errno */
 int nicbarrier_datagram_start_thread(void);
-/** Joins it. */
+/** Joins it; without the lock. */
 void nicbarrier_datagram_stop_thread(void);
 
 /* ---- connect.c: functions of the engine, see engine.h ---------------------------------------- */
