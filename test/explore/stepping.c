@@ -56,8 +56,7 @@ static int wait_a_msec(const struct timespec *time);
 #undef munmap
 
 #include "coll_nicbarrier/engines/datagram/group.c"
-#include "coll_nicbarrier/engines/datagram/stepper_bpf.c"
-#include "coll_nicbarrier/engines/datagram/stepper_host.c"
+#include "coll_nicbarrier/engines/datagram/offload.c"
 #include "coll_nicbarrier/engines/datagram/steps.c"
 
 /* No processes stand behind these members, so there are no flags of a node to look at. */
@@ -86,13 +85,11 @@ enum { LEADER, NETWORK, PROCESSORS };
 nicbarrier_datagram_t nicbarrier_datagram;
 nicbarrier_datagram_config_t nicbarrier_datagram_config;
 nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
-const nicbarrier_stepper_t *const nicbarrier_steppers[] = {&nicbarrier_stepper_bpf, NULL};
 
 static nicbarrier_step_t step[MEMBERS][NICBARRIER_STEPS_MAX];
 static int nsteps;
 static unsigned epochs;
 static _Alignas(64) nicbarrier_bpf_page_t page;
-static nicbarrier_bpf_client_t leader;
 static nicbarrier_net_t net;
 static nicbarrier_partner_t partner[MEMBERS];
 
@@ -281,12 +278,9 @@ static void setup(void)
     kernel_page[0] = &page;
     explore_words(&page, sizeof(page));
     nicbarrier_datagram.deadline = NICBARRIER_NEVER;
-    leader = (nicbarrier_bpf_client_t){.page = &page, .service = 1, .bell = 1};
-    net.stepper = &nicbarrier_stepper_bpf;
-    net.offload = &leader;
+    net.kernel = (nicbarrier_bpf_client_t){.page = &page, .service = 1, .bell = 1};
     net.page = &page;
     net.connected = true;
-    net.nsteps = nsteps;
     memcpy(net.step, step[0], sizeof(net.step));
     for (int k = 0; k < nsteps; k++) {
         net.to[k] = &partner[step[0][k].send_to];
@@ -354,7 +348,7 @@ static void reads(unsigned me)
         return;
     }
     nicbarrier_rule_t r;
-    nicbarrier_bpf_client_snapshot(&leader, &r);
+    nicbarrier_bpf_client_snapshot(&net.kernel, &r);
     /* Steps follow each other. */
     EXPLORE_ASSERT(r.completed <= r.entered);
     for (int k = 0; k < nsteps; k++)

@@ -15,7 +15,7 @@
 static void to_host(int me)
 {
     nicbarrier_datagram_config.interface = "eth0";
-    nicbarrier_datagram_config.stepper = "bpf";
+    nicbarrier_datagram_config.stepper = NICBARRIER_BPF;
     bpf_hosts_go(me, 65534);
 }
 

@@ -349,7 +349,7 @@ START_TEST(stepped)
     ck_assert_uint_lt(COUNT(stepper_taken), 30);
     ck_assert_uint_eq(COUNT(stepper_fallbacks), 1);
     end();
-    nicbarrier_datagram_config.stepper = "host";
+    nicbarrier_datagram_config.stepper = NICBARRIER_HOST;
     begin(1000, NULL);
     barriers(1, 20);
     ck_assert_uint_eq(COUNT(stepper_fallbacks), 1);
@@ -375,7 +375,7 @@ START_TEST(reasons)
     ck_assert_int_ne(engine->connect(net, &endpoints, NULL, &why), 0);
     ck_assert_ptr_nonnull(strstr(why.text, "member 1"));
     engine->disconnect(net);
-    nicbarrier_datagram_config.stepper = "fake";
+    nicbarrier_datagram_config.stepper = NICBARRIER_BPF;
     net = prepare(KEY + 2);
     ck_assert(!connects(net, NULL, &why));
     ck_assert_ptr_nonnull(strstr(why.text, "no such kernel"));

@@ -4,9 +4,9 @@
  */
 /**
  * @file
- * A stepper of engine datagram that a test adds (stepper.h), with a table of rows in place of the
- * library's: a kernel that takes the steps, played by the process, which may lose its programs. It
- * sends by the engine's socket, and gets its words from the process.
+ * A kernel that takes the steps of engine datagram, played by the process in place of the functions
+ * of bpf/client.h; it may lose its programs. It sends by the engine's socket, and gets its words
+ * from the process.
  */
 #pragma once
 

@@ -22,17 +22,14 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
     if (error != 0)
         return nicbarrier_reason(why, "the helper thread cannot be started: %s", strerror(error));
     nicbarrier_net_t *net = calloc(1, sizeof(*net));
-    if (net != NULL) {
-        net->nsteps = nicbarrier_schedule((nicbarrier_schedule_kind_t)d->schedule, group->me,
-                                          group->n, net->step);
-        net->partner = calloc(2 * (size_t)net->nsteps, sizeof(*net->partner));
-    }
-    if (net == NULL || net->partner == NULL) {
-        nicbarrier_reason(why, "memory is exhausted");
-        free(net);
-        return -1;
-    }
+    if (net == NULL)
+        return nicbarrier_reason(why, "memory is exhausted");
     net->group = *group;
+    const int nsteps = nicbarrier_schedule((nicbarrier_schedule_kind_t)d->schedule, group->me,
+                                           group->n, net->step);
+    uint64_t sends, waits;
+    nicbarrier_schedule_bits(net->step, nsteps, &sends, &waits);
+    nicbarrier_rule_init(&net->rule, (uint32_t)nsteps, sends, waits);
     nicbarrier_nacks_init(&net->nacks, &d->timing);
     *len_p = nicbarrier_udp_describe(bytes);
     /* From here on the group is known. For an unknown group every NACK is answered as if granted
@@ -73,7 +70,7 @@ static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
 static int find_partners(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                          nicbarrier_reason_t *why)
 {
-    for (int k = 0; k < net->nsteps; k++) {
+    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
         const nicbarrier_step_t *s = &net->step[k];
         const bool sends = s->send_to != NICBARRIER_NOBODY;
         const bool waits = s->wait_for != NICBARRIER_NOBODY;

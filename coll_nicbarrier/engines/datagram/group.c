@@ -42,9 +42,8 @@ void nicbarrier_datagram_free(nicbarrier_net_t *net)
     while (*at != net)
         at = &(*at)->next;
     *at = net->next;
-    if (net->offload != NULL)
-        net->stepper->remove(net);
-    free(net->partner);
+    if (net->kernel.page != NULL)
+        nicbarrier_bpf_client_close(&net->kernel);
     free(net);
 }
 

@@ -8,8 +8,8 @@
 nicbarrier_datagram_config_t nicbarrier_datagram_config = {.nack_usec = 1000};
 nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
 
-static int stepper; /* an index; the engine reads the text */
-static const char *const steppers[] = {"auto", "bpf", "host", NULL};
+static const char *stepper_word;
+static const char *const steppers[] = {"auto", "bpf", "host", NULL}; /* nicbarrier_stepper_t */
 
 const nicbarrier_param_t nicbarrier_datagram_params[] = {
     {.name = "nack_timeout",
@@ -31,9 +31,9 @@ const nicbarrier_param_t nicbarrier_datagram_params[] = {
      .help = "Engine datagram: what takes the steps of barriers: auto (bpf where it can), bpf (the "
              "kernel, where nicbarrier-bpf is loaded on the interface; where that cannot be, the "
              "engine is not used), or host (this process). May differ between ranks",
-     .number = &stepper,
+     .number = &nicbarrier_datagram_config.stepper,
      .words = steppers,
-     .text = &nicbarrier_datagram_config.stepper},
+     .text = &stepper_word},
     {.name = NULL},
 };
 

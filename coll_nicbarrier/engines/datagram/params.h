@@ -10,12 +10,19 @@
 
 #include "coll_nicbarrier/engines/engine.h"
 
+/** Who takes the steps. */
+typedef enum nicbarrier_stepper {
+    NICBARRIER_AUTO, /**< the kernel where it can, else this process */
+    NICBARRIER_BPF,  /**< the kernel alone */
+    NICBARRIER_HOST  /**< this process */
+} nicbarrier_stepper_t;
+
 /** The values of the engine's parameters, already checked. */
 typedef struct nicbarrier_datagram_config {
     const char *interface; /**< names of interfaces, separated by commas; NULL: choose */
-    const char *stepper; /**< name of a stepper (stepper.h); NULL or "auto": the first that fits */
-    int nack_usec;       /**< silence after which a NACK is sent; 10 .. 1000000 */
-    int drop;            /**< for tests: packets dropped of each 1000 to send */
+    int stepper;           /**< nicbarrier_stepper_t */
+    int nack_usec;         /**< silence after which a NACK is sent; 10 .. 1000000 */
+    int drop;              /**< for tests: packets dropped of each 1000 to send */
 } nicbarrier_datagram_config_t;
 
 extern nicbarrier_datagram_config_t nicbarrier_datagram_config;

@@ -2,28 +2,16 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: the stepper of a group; see state.h. */
+/** @file Engine datagram: the steps of a group, by the kernel or by this process; see state.h. */
 #include <string.h>
 
 #include "coll_nicbarrier/engines/datagram/state.h"
 
-static bool is_wanted(const char *stepper)
-{
-    const char *name = nicbarrier_datagram_config.stepper;
-    return name == NULL || strcmp(name, "auto") == 0 || strcmp(name, stepper) == 0;
-}
-
 bool nicbarrier_steps_begin(nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
-    uint64_t sends, waits;
-    nicbarrier_schedule_bits(net->step, net->nsteps, &sends, &waits);
-    nicbarrier_rule_init(&net->rule, (uint32_t)net->nsteps, sends, waits);
-    for (int i = 0; nicbarrier_steppers[i] != NULL; i++) {
-        net->stepper = nicbarrier_steppers[i];
-        if (is_wanted(net->stepper->name) && net->stepper->install(net, why))
-            return true;
-    }
-    return false;
+    const int stepper = nicbarrier_datagram_config.stepper;
+    return (stepper != NICBARRIER_HOST && nicbarrier_offload(net, why)) ||
+           stepper != NICBARRIER_BPF;
 }
 
 void nicbarrier_steps_teach(nicbarrier_net_t *net)
@@ -41,7 +29,7 @@ const nicbarrier_rule_t *nicbarrier_net_state(nicbarrier_net_t *net)
     if (nicbarrier_net_page(net) == NULL)
         return &net->rule;
     memcpy(before, net->rule.received, sizeof(before));
-    net->stepper->snapshot(net);
+    nicbarrier_bpf_client_snapshot(&net->kernel, &net->rule);
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
         if (net->rule.received[k] != before[k]) {
             net->from[k]->refused = 0;
@@ -55,29 +43,40 @@ const nicbarrier_rule_t *nicbarrier_net_state(nicbarrier_net_t *net)
  *  threads may still read it. */
 static void fall_back(nicbarrier_net_t *net)
 {
-    net->stepper->stop(net);
+    nicbarrier_bpf_client_stop(&net->kernel);
     (void)nicbarrier_net_state(net);
     atomic_store_explicit(&net->page, NULL, memory_order_release);
     nicbarrier_count(&nicbarrier_datagram_counters.stepper_fallbacks, 1);
 }
 
-static const nicbarrier_stepper_t *row(const nicbarrier_net_t *net)
+/** Advances the group as far as possible, and sends messages that become due. */
+static void advance(nicbarrier_net_t *net)
 {
-    return nicbarrier_net_page(net) != NULL ? net->stepper : &nicbarrier_stepper_host;
+    const uint64_t out = nicbarrier_rule_advance(&net->rule);
+    for (uint32_t k = 0; out >> k != 0; k++)
+        if (out >> k & 1)
+            nicbarrier_datagram_send(net, NICBARRIER_PACKET_EPOCH, k,
+                                     nicbarrier_rule_word(&net->rule, k));
 }
 
 void nicbarrier_steps_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
-    if (!row(net)->enter(net, epoch)) {
+    if (nicbarrier_net_page(net) != NULL) {
+        if (nicbarrier_bpf_client_enter(&net->kernel, epoch))
+            return;
         fall_back(net);
-        (void)nicbarrier_stepper_host.enter(net, epoch);
     }
+    nicbarrier_rule_enter(&net->rule, epoch);
+    advance(net);
 }
 
 void nicbarrier_steps_take(nicbarrier_net_t *net, uint32_t k, uint64_t word)
 {
-    if (!row(net)->take(net, k, word)) {
+    if (nicbarrier_net_page(net) != NULL) {
+        if (nicbarrier_bpf_client_take(&net->kernel, k, word))
+            return;
         fall_back(net);
-        (void)nicbarrier_stepper_host.take(net, k, word);
     }
+    (void)nicbarrier_rule_receive(&net->rule, k, word);
+    advance(net);
 }

@@ -2,18 +2,16 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The stepper in the kernel, where nicbarrier-bpf is loaded; see stepper.h and bpf/state.h.
- */
+/** @file Engine datagram: leaves the steps of a group to the kernel, where nicbarrier-bpf is
+ * loaded; see state.h. */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "coll_nicbarrier/engines/datagram/bpf/client.h"
 #include "coll_nicbarrier/engines/datagram/state.h"
 
 /** The address from which the kernel sends there; 0 and errno if there is no route. */
@@ -64,62 +62,19 @@ static uint64_t name_of(const nicbarrier_step_t *s, uint32_t k)
     return name;
 }
 
-static bool bpf_install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
+bool nicbarrier_offload(nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
     const nicbarrier_bpf_id_t id = {.key = net->group.key, .cookie = nicbarrier_datagram.cookie};
     nicbarrier_bpf_page_t first = {.rule = net->rule,
                                    .drop = (uint64_t)nicbarrier_datagram_config.drop};
     char interface[IF_NAMESIZE];
-    nicbarrier_bpf_client_t *c = calloc(1, sizeof(*c));
-    if (c == NULL) {
-        nicbarrier_reason(why, "memory is exhausted");
-        return false;
-    }
     for (uint32_t k = 0; k < net->rule.nsteps; k++)
         if (net->from[k] != NULL)
             first.named[k] = name_of(&net->step[k], k);
     if (find_interface(net, interface, why) != 0 ||
-        nicbarrier_bpf_client_install(c, &id, &first, interface, net->partner[0].at, why) != 0) {
-        free(c);
+        nicbarrier_bpf_client_install(&net->kernel, &id, &first, interface, net->partner[0].at,
+                                      why) != 0)
         return false;
-    }
-    net->offload = c;
-    atomic_store_explicit(&net->page, c->page, memory_order_release);
+    atomic_store_explicit(&net->page, net->kernel.page, memory_order_release);
     return true;
 }
-
-static bool bpf_enter(nicbarrier_net_t *net, uint64_t epoch)
-{
-    return nicbarrier_bpf_client_enter(net->offload, epoch);
-}
-
-static bool bpf_take(nicbarrier_net_t *net, uint32_t k, uint64_t word)
-{
-    return nicbarrier_bpf_client_take(net->offload, k, word);
-}
-
-static void bpf_snapshot(nicbarrier_net_t *net)
-{
-    nicbarrier_bpf_client_snapshot(net->offload, &net->rule);
-}
-
-static void bpf_stop(nicbarrier_net_t *net)
-{
-    nicbarrier_bpf_client_stop(net->offload);
-}
-
-static void bpf_remove(nicbarrier_net_t *net)
-{
-    nicbarrier_bpf_client_close(net->offload);
-    free(net->offload);
-}
-
-const nicbarrier_stepper_t nicbarrier_stepper_bpf = {
-    .name = "bpf",
-    .install = bpf_install,
-    .enter = bpf_enter,
-    .take = bpf_take,
-    .snapshot = bpf_snapshot,
-    .stop = bpf_stop,
-    .remove = bpf_remove,
-};
