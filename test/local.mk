@@ -24,7 +24,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_credit \
 	test/unit/check_completion \
 	test/unit/check_handle \
-	test/unit/check_keys \
 	test/unit/check_layout \
 	test/unit/check_layout_wire \
 	test/unit/check_lockq \
@@ -112,7 +111,6 @@ test_unit_check_fence_LDADD = $(unit_ldadd)
 test_unit_check_credit_LDADD = common/libonic_core.a $(check_libs)
 test_unit_check_completion_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
-test_unit_check_keys_LDADD = $(unit_ldadd)
 test_unit_check_peer_layout_cache_LDADD = $(unit_ldadd)
 test_unit_check_order_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
@@ -726,7 +724,6 @@ EXTRA_DIST += test/proof
 fuzz_programs = \
 	test/fuzz/fuzz_address \
 	test/fuzz/fuzz_queue \
-	test/fuzz/fuzz_keys \
 	test/fuzz/fuzz_layout \
 	test/fuzz/fuzz_nicbarrier \
 	test/fuzz/fuzz_nicbarrier_endpoint \
@@ -742,10 +739,6 @@ test_fuzz_fuzz_queue_LDFLAGS = $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_address_SOURCES = test/fuzz/fuzz_address.c test/fuzz/seeds.c
 test_fuzz_fuzz_address_LDADD = common/libonic_core.a
 test_fuzz_fuzz_address_LDFLAGS = $(FUZZ_LDFLAGS)
-
-test_fuzz_fuzz_keys_SOURCES = test/fuzz/fuzz_keys.c test/fuzz/seeds.c
-test_fuzz_fuzz_keys_LDADD = $(fuzz_ldadd)
-test_fuzz_fuzz_keys_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_layout_SOURCES = test/fuzz/fuzz_layout.c test/fuzz/seeds.c
 test_fuzz_fuzz_layout_LDADD = $(fuzz_ldadd)

@@ -23,7 +23,7 @@
 #include "osc_nicstride/protocol/limits.h"
 
 /** Must be changed whenever messages or keys change in a way that no size shows. */
-#define NICSTRIDE_MSG_FORM 12
+#define NICSTRIDE_MSG_FORM 13
 
 typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_PUT = 1,  /**< layout, payload: write len bytes at packed position offset */
@@ -53,8 +53,8 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete; count: messages sent in all */
     NICSTRIDE_MSG_FENCE,  /**< between the first processes of nodes (fence.h): op is the step, count
                              the number, dtype 1 if it has a mark; status: a process was lost */
-    NICSTRIDE_MSG_KEYS,   /**< payload, inline: see below; op 0: asks for keys of the window; op 1:
-                             the answer */
+    NICSTRIDE_MSG_KEY,    /**< for row `count`, payload, inline, as the row has it; op 0: asks for a
+                             key of the window; op 1: the answer, empty if there is none */
     NICSTRIDE_MSG_LAYOUT, /**< a slice of the list with number `count` (peer_layout_cache.h),
                              from `offset` on; op 1: the last one */
     NICSTRIDE_MSG_ROWS,   /**< types from this one to LAST belong to rows: payload, inline */
@@ -254,44 +254,3 @@ static inline bool nicstride_batch_next(const void *bytes, size_t len, size_t *a
     *at_p += sizeof(length) + length;
     return true;
 }
-
-/* ---- keys ---------------------------------------------------------------------------------------
- *
- * What processes tell each other about their memory so that an adapter can reach it: the contents
- * of NICSTRIDE_MSG_KEYS. An origin asks a target, which answers with a blob of each method that has
- * a key for its window. Only the method's row understands the blob. Question and answer may carry
- * one blob of each row; an answer without any refuses.
- *
- *     { row (2 bytes)  length (2)  blob }*
- *
- * Host byte order. No blob is empty; blobs of unknown rows are skipped. Pure; lengths are
- * checked. */
-
-/** A blob within a message. */
-typedef struct nicstride_blob {
-    unsigned row;
-    const void *bytes;
-    size_t len;
-} nicstride_blob_t;
-
-/** The longest message. A row has some hundred bytes to say. */
-#define NICSTRIDE_KEYS_MAX 4096
-/** Bytes before the contents of each blob. */
-#define NICSTRIDE_BLOB_HEAD 4
-
-/** A message being built. Zero-initialise `len`. */
-typedef struct nicstride_keys {
-    size_t len;
-    unsigned char bytes[NICSTRIDE_KEYS_MAX];
-} nicstride_keys_t;
-
-/** Where the next blob's contents are to be written; `*cap_p` is the room, or 0 if there is
- *  none. */
-void *nicstride_keys_room(nicstride_keys_t *k, size_t *cap_p);
-
-/** Adds the blob that was written there, of `len` bytes; 0: there is no blob. */
-void nicstride_keys_add(nicstride_keys_t *k, unsigned row, size_t len);
-
-/** Reads the blob at `*at_p` (initially 0) of a message of `len` bytes, and advances. False at the
- *  end: `*at_p` is then `len`, or less if the rest is not a blob. */
-bool nicstride_keys_next(const void *bytes, size_t len, size_t *at_p, nicstride_blob_t *blob);

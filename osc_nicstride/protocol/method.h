@@ -127,8 +127,8 @@ typedef struct nicstride_rkey_ops {
     /** Withdraws registered memory that no peer reaches any more. */
     void (*withdraw)(void *memory);
 
-    /** Writes what goes with the question for keys, at most `cap` bytes; only rows that write
-     *  something are answered. Returns the number of bytes. */
+    /** Writes what goes with the question for its key, at most `cap` bytes. Returns the number of
+     *  bytes; 0: the peer is not asked now. */
     size_t (*ask)(struct nicstride_peer *p, void *bytes, size_t cap);
     /** Writes what the peer, which has asked with `question`, needs to reach `memory`. Returns as
      *  above; 0 if it cannot be told. Lengths must be checked. */

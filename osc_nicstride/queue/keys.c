@@ -22,12 +22,13 @@ static const nicstride_rkey_ops_t *ops_of(unsigned row)
     return r != NULL ? r->rkey_ops : NULL;
 }
 
-static void send_keys(nicstride_peer_t *p, unsigned what, const nicstride_keys_t *k)
+static void send_key(nicstride_peer_t *p, unsigned what, unsigned row, const void *bytes,
+                     size_t len)
 {
-    nicstride_msg_t msg = nicstride_note(p, NICSTRIDE_MSG_KEYS, what, 0);
-    const onic_payload_t payload = {.base = k->bytes, .len = k->len};
+    nicstride_msg_t msg = nicstride_note(p, NICSTRIDE_MSG_KEY, what, row);
+    const onic_payload_t payload = {.base = bytes, .len = len};
 
-    msg.len = k->len;
+    msg.len = len;
     nicstride_send_inline_locked(p, &msg, &payload);
 }
 
@@ -65,23 +66,17 @@ static nicstride_rkey_cache_t *keys_of(nicstride_peer_t *p)
     return p->keys;
 }
 
-static void ask(nicstride_peer_t *p)
+static void ask(nicstride_peer_t *p, unsigned row)
 {
-    nicstride_keys_t k = {.len = 0};
+    unsigned char bytes[NICSTRIDE_INLINE_MAX];
+    const size_t len = ops_of(row)->ask(p, bytes, sizeof(bytes));
 
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
-        size_t cap;
-        void *room = nicstride_keys_room(&k, &cap);
-
-        if ((p->keys->rows & NICSTRIDE_REACH(i)) != 0 && room != NULL)
-            nicstride_keys_add(&k, i, ops_of(i)->ask(p, room, cap));
-    }
-    /* No row can be answered now; perhaps one can later. */
-    if (k.len == 0)
+    /* The row cannot be answered now; perhaps it can later. */
+    if (len == 0)
         return;
-    p->keys->asked = true;
+    p->keys->asked |= NICSTRIDE_REACH(row);
     nicstride_add(&nicstride_counters.keys_asked, 1);
-    send_keys(p, ASK, &k);
+    send_key(p, ASK, row, bytes, len);
 }
 
 void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row)
@@ -90,28 +85,20 @@ void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row)
 
     if (keys == NULL || (keys->rows & NICSTRIDE_REACH(row)) == 0)
         return NULL;
-    if (!keys->asked && !p->failed)
-        ask(p);
+    if ((keys->asked & NICSTRIDE_REACH(row)) == 0 && !p->failed)
+        ask(p, row);
     return keys->key[row];
 }
 
-static void take(const nicstride_incoming_t *in)
+static void take(const nicstride_incoming_t *in, unsigned row)
 {
     nicstride_rkey_cache_t *keys = in->p->keys;
-    nicstride_blob_t blob;
-    bool any = false;
-    size_t at = 0;
 
-    while (keys != NULL && nicstride_keys_next(in->data, in->len, &at, &blob)) {
-        const nicstride_rkey_ops_t *row = ops_of(blob.row);
-
-        if (row == NULL || (keys->rows & NICSTRIDE_REACH(blob.row)) == 0 ||
-            keys->key[blob.row] != NULL)
-            continue;
-        keys->key[blob.row] = row->accept(in->p, blob.bytes, blob.len);
-        any = any || keys->key[blob.row] != NULL;
-    }
-    nicstride_add(&nicstride_counters.keys_refused, !any);
+    if (keys == NULL || (keys->asked & NICSTRIDE_REACH(row)) == 0 || keys->key[row] != NULL)
+        return;
+    if (in->len > 0)
+        keys->key[row] = ops_of(row)->accept(in->p, in->data, in->len);
+    nicstride_add(&nicstride_counters.keys_refused, keys->key[row] == NULL);
 }
 
 void nicstride_keys_free_locked(nicstride_peer_t *p)
@@ -136,31 +123,26 @@ static void *registered_by(nicstride_module_t *m, unsigned row)
     return m->registered[row];
 }
 
-static void answer(const nicstride_incoming_t *in)
+static void answer(const nicstride_incoming_t *in, unsigned row)
 {
-    nicstride_keys_t k = {.len = 0};
-    nicstride_blob_t blob;
-    size_t at = 0;
+    const nicstride_rkey_ops_t *ops = ops_of(row);
+    void *memory = ops != NULL ? registered_by(in->m, row) : NULL;
+    unsigned char bytes[NICSTRIDE_INLINE_MAX];
+    size_t len = 0;
 
-    while (nicstride_keys_next(in->data, in->len, &at, &blob)) {
-        void *memory = ops_of(blob.row) != NULL ? registered_by(in->m, blob.row) : NULL;
-        size_t cap;
-        void *room = nicstride_keys_room(&k, &cap);
-
-        if (memory != NULL && room != NULL)
-            nicstride_keys_add(
-                &k, blob.row,
-                ops_of(blob.row)->answer(in->p, memory, blob.bytes, blob.len, room, cap));
-    }
-    send_keys(in->p, TELL, &k);
+    if (memory != NULL)
+        len = ops->answer(in->p, memory, in->data, in->len, bytes, sizeof(bytes));
+    send_key(in->p, TELL, row, bytes, len);
 }
 
-void nicstride_on_keys(const nicstride_incoming_t *in)
+void nicstride_on_key(const nicstride_incoming_t *in)
 {
+    const unsigned row = (unsigned)in->msg->count;
+
     if (in->msg->op == ASK)
-        answer(in);
-    else
-        take(in);
+        answer(in, row);
+    else if (ops_of(row) != NULL)
+        take(in, row);
 }
 
 void nicstride_withdraw_locked(nicstride_module_t *m)

@@ -112,7 +112,7 @@ static const nicstride_handler_t handlers[] = {
     {.kind = NICSTRIDE_MSG_POST, .handle = on_post},
     {.kind = NICSTRIDE_MSG_COMPLETE, .handle = on_complete},
     {.kind = NICSTRIDE_MSG_FENCE, .handle = on_fence},
-    {.kind = NICSTRIDE_MSG_KEYS, .handle = nicstride_on_keys},
+    {.kind = NICSTRIDE_MSG_KEY, .handle = nicstride_on_key},
     {.kind = NICSTRIDE_MSG_LAYOUT, .handle = nicstride_on_layout},
 };
 

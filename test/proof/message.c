@@ -74,17 +74,6 @@ void proof_message_record(void)
     PROVE(at <= len);
 }
 
-/** unwind: 8 */
-void proof_message_keys(void)
-{
-    const size_t len = any_length(6 * (NICSTRIDE_BLOB_HEAD + 1));
-    unsigned char *bytes = any_bytes(len);
-    nicstride_blob_t blob;
-
-    for (size_t at = 0; nicstride_keys_next(bytes, len, &at, &blob);)
-        PROVE(lies_in(blob.bytes, blob.len, bytes, len));
-}
-
 /** Whatever stands in a reply line. unwind: 1 */
 void proof_message_reply_line(void)
 {
