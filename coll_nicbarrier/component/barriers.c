@@ -215,7 +215,7 @@ static uint64_t enter(nicbarrier_barriers_t *b)
     if (b->team->kind != NICBARRIER_NODE_ENGINE &&
         ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_PAST_COMM_SELF_DESTRUCT)
         nicbarrier_state.late = true;
-    nicbarrier_add(&nicbarrier_counters.barriers[b->team->kind], 1);
+    onic_count(&nicbarrier_counters.barriers[b->team->kind], 1);
     nicbarrier_team_enter(b->team, ++b->begun);
     return b->begun;
 }

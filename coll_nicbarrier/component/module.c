@@ -88,7 +88,7 @@ static int barrier_without(nicbarrier_module_t *m, struct ompi_communicator_t *c
     const int rc = failure_of(m, comm);
     if (rc != OMPI_SUCCESS)
         return rc;
-    nicbarrier_add(&nicbarrier_counters.below, 1);
+    onic_count(&nicbarrier_counters.below, 1);
     return m->below.barrier(comm, m->below.barrier_module);
 }
 
@@ -108,7 +108,7 @@ static int ibarrier_without(nicbarrier_module_t *m, struct ompi_communicator_t *
     if (rc != OMPI_SUCCESS)
         return rc;
     (void)is_due(m);
-    nicbarrier_add(&nicbarrier_counters.below, 1);
+    onic_count(&nicbarrier_counters.below, 1);
     return m->below.ibarrier(comm, request, m->below.ibarrier_module);
 }
 

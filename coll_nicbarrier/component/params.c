@@ -8,7 +8,6 @@
 #include "common/support/help.h"
 #include "common/support/component.h"
 #include "ompi/constants.h"
-#include "opal/mca/base/mca_base_pvar.h"
 
 #define HELP_FILE "help-coll-nicbarrier.txt"
 /** Lower than the priorities of the components that come with Open MPI. */
@@ -23,16 +22,6 @@ nicbarrier_counters_t nicbarrier_counters;
 
 /* ---- performance variables ------------------------------------------------------------------ */
 
-/** Registers the counters of one engine. A 64-bit atomic reads as a plain number. */
-static void register_table(const mca_base_component_t *c, const nicbarrier_counter_t *table)
-{
-    _Static_assert(sizeof(unsigned long long) == sizeof(_Atomic uint64_t), "counters are 64 bits");
-    for (; table != NULL && table->name != NULL; table++) {
-        onic_register_counter(c, table->name, table->help, MCA_BASE_PVAR_CLASS_COUNTER,
-                              (unsigned long long *)(void *)table->value);
-    }
-}
-
 static const onic_counter_t counters[] = {
     {"barriers_below", "Barriers left to the module below", &nicbarrier_counters.below, 0},
     {"agreements", "Agreements on an engine begun", &nicbarrier_agreements.begun, 0},
@@ -46,7 +35,8 @@ static void register_counters(const mca_base_component_t *c)
     for (int k = 0; nicbarrier_engines[k] != NULL; k++) {
         onic_register_counter_of(c, "barriers", nicbarrier_engines[k]->name,
                                  "Barriers carried by engine", &nicbarrier_counters.barriers[k]);
-        register_table(c, nicbarrier_engines[k]->counters);
+        onic_register_counters(c, nicbarrier_engines[k]->counters,
+                               nicbarrier_engines[k]->ncounters);
     }
     onic_register_counters(c, counters, sizeof(counters) / sizeof(counters[0]));
 }
@@ -59,7 +49,7 @@ static const char *const schedules[] = {"dissemination", "pairwise", "gather", N
 /** "auto", then the engines' names. */
 static const char *engine_words[NICBARRIER_ENGINES_MAX + 2] = {"auto"};
 
-static const nicbarrier_param_t own[] = {
+static const onic_param_t own[] = {
     {.name = "priority",
      .help = "Priority among the coll components. The default is below that of the components that "
              "come with Open MPI (tuned has 30): give 90 to use this one",
@@ -126,10 +116,10 @@ static const nicbarrier_param_t own[] = {
     {.name = NULL},
 };
 
-const nicbarrier_param_t *nicbarrier_param(int i)
+const onic_param_t *nicbarrier_param(int i)
 {
     for (int k = -1; k < 0 || nicbarrier_engines[k] != NULL; k++) {
-        const nicbarrier_param_t *p = k < 0 ? own : nicbarrier_engines[k]->params;
+        const onic_param_t *p = k < 0 ? own : nicbarrier_engines[k]->params;
         for (; p != NULL && p->name != NULL; p++)
             if (i-- == 0)
                 return p;
@@ -139,7 +129,7 @@ const nicbarrier_param_t *nicbarrier_param(int i)
 
 void nicbarrier_params_register(const mca_base_component_t *c)
 {
-    const nicbarrier_param_t *p;
+    const onic_param_t *p;
     register_counters(c);
     for (int k = 0; nicbarrier_engines[k] != NULL; k++)
         engine_words[k + 1] = nicbarrier_engines[k]->name;
@@ -149,7 +139,7 @@ void nicbarrier_params_register(const mca_base_component_t *c)
 
 int nicbarrier_params_check(const mca_base_component_t *c)
 {
-    const nicbarrier_param_t *p;
+    const onic_param_t *p;
     if (onic_check_given(c, HELP_FILE) != OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
     for (int i = 0; (p = nicbarrier_param(i)) != NULL; i++)

@@ -44,7 +44,7 @@ static atomic_bool world_agrees;
 /** The i-th of those parameters; NULL past the last. */
 static int *shared(int i)
 {
-    const nicbarrier_param_t *p;
+    const onic_param_t *p;
     for (int k = 0; (p = nicbarrier_param(k)) != NULL; k++)
         if (p->same && i-- == 0)
             return p->number;

@@ -59,20 +59,13 @@ typedef struct nicbarrier_state {
 
 extern nicbarrier_state_t nicbarrier_state;
 
-/** Counters of this process. For updates by several threads see nicbarrier_add. */
+/** Counters of this process, for onic_count. */
 typedef struct nicbarrier_counters {
     unsigned long long barriers[NICBARRIER_ENGINES_MAX]; /**< begun, for each engine */
     unsigned long long below;                            /**< left to the module below */
 } nicbarrier_counters_t;
 
 extern nicbarrier_counters_t nicbarrier_counters;
-
-/** Adds to a counter. Any thread, and as cheap as a plain addition: if two threads add at the same
- *  time, one addition may be lost. */
-static inline void nicbarrier_add(unsigned long long *counter, unsigned long long n)
-{
-    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
-}
 
 /** Registers the parameters and performance variables with Open MPI. */
 void nicbarrier_params_register(const mca_base_component_t *component);
@@ -81,7 +74,7 @@ int nicbarrier_params_check(const mca_base_component_t *component);
 /** True if the user has asked for this component; otherwise other components do the barriers. */
 bool nicbarrier_params_wanted(void);
 /** The i-th parameter of the component and its engines, counted from 0; NULL past the last. */
-const nicbarrier_param_t *nicbarrier_param(int i);
+const onic_param_t *nicbarrier_param(int i);
 
 /* ---- settings that all ranks share: settings.c ------------------------------------------ */
 

@@ -57,18 +57,6 @@ __attribute__((format(printf, 2, 3))) static inline int nicbarrier_reason(nicbar
     return -1;
 }
 
-/* ---- parameters and counters ---------------------------------------------------------------- */
-
-/** A parameter of an engine, or of the component. */
-typedef onic_param_t nicbarrier_param_t;
-
-/** A counter, read by MPI_T; a 64-bit atomic reads as a plain number. */
-typedef struct nicbarrier_counter {
-    const char *name; /**< NULL ends a table */
-    const char *help;
-    _Atomic uint64_t *value;
-} nicbarrier_counter_t;
-
 /** Settings for all engines. The agreement ensures that the schedule is the same on all members. */
 typedef struct nicbarrier_engine_settings {
     int schedule; /**< nicbarrier_schedule_kind_t */
@@ -125,9 +113,10 @@ static inline const nicbarrier_endpoint_t *nicbarrier_endpoint_of(const nicbarri
  *  serves processes of one job. Engine shm has none of them, since the team (team.h) uses it on its
  *  node in any case. */
 typedef struct nicbarrier_engine {
-    const char *name;                     /**< a value of coll_nicbarrier_engine */
-    const nicbarrier_param_t *params;     /**< a table, or NULL */
-    const nicbarrier_counter_t *counters; /**< a table, or NULL */
+    const char *name;               /**< a value of coll_nicbarrier_engine */
+    const onic_param_t *params;     /**< a table, or NULL */
+    const onic_counter_t *counters; /**< `ncounters` of them, or NULL */
+    size_t ncounters;
 
     /** How well the engine suits this host, 1 .. 100; 0: not at all. The least value of all members
      *  counts, and the engine with the greatest is chosen. Cheap, and the same at each call. */

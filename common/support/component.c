@@ -275,8 +275,8 @@ void onic_say_idle(const char *parameter, const char *value, const unsigned long
                       parameter, value, all);
 }
 
-void onic_register_counter(const mca_base_component_t *c, const char *name, const char *help,
-                           int class, unsigned long long *counter)
+static void register_counter(const mca_base_component_t *c, const char *name, const char *help,
+                             int class, unsigned long long *counter)
 {
     note_counter(c, name, counter);
     (void)mca_base_component_pvar_register(
@@ -288,8 +288,8 @@ void onic_register_counter(const mca_base_component_t *c, const char *name, cons
 void onic_register_counters(const mca_base_component_t *c, const onic_counter_t *table, size_t n)
 {
     for (const onic_counter_t *t = table; t < table + n; t++) {
-        onic_register_counter(c, t->name, t->help,
-                              t->class != 0 ? t->class : MCA_BASE_PVAR_CLASS_COUNTER, t->counter);
+        register_counter(c, t->name, t->help,
+                         t->class != 0 ? t->class : MCA_BASE_PVAR_CLASS_COUNTER, t->counter);
     }
 }
 
@@ -299,5 +299,5 @@ void onic_register_counter_of(const mca_base_component_t *c, const char *prefix,
     char name[64], text[128];
     snprintf(name, sizeof(name), "%s_%s", prefix, row);
     snprintf(text, sizeof(text), "%s %s", help, row);
-    onic_register_counter(c, name, text, MCA_BASE_PVAR_CLASS_COUNTER, counter);
+    register_counter(c, name, text, MCA_BASE_PVAR_CLASS_COUNTER, counter);
 }

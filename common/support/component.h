@@ -27,16 +27,7 @@ ONIC_EXPORT bool onic_param_check(const onic_param_t *p, const char *help_file);
  *  those of its command line, are no parameters of the component. */
 ONIC_EXPORT int onic_check_given(const mca_base_component_t *c, const char *help_file);
 
-/** A performance variable that is read from `*counter`; `class` is one of MCA_BASE_PVAR_CLASS_*. */
-ONIC_EXPORT void onic_register_counter(const mca_base_component_t *c, const char *name,
-                                       const char *help, int class, unsigned long long *counter);
-
-/** Some of them. */
-typedef struct onic_counter {
-    const char *name, *help;
-    unsigned long long *counter;
-    int class; /**< MCA_BASE_PVAR_CLASS_*; 0: a counter */
-} onic_counter_t;
+/** Registers `n` performance variables. */
 ONIC_EXPORT void onic_register_counters(const mca_base_component_t *c, const onic_counter_t *table,
                                         size_t n);
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file An MCA parameter as a row of a component's table: a number, a word of a list, a text or a
- *  switch. Its value stands where the pointers say. */
+/** @file Rows of a component's tables: an MCA parameter, which is a number, a word of a list, a
+ * text or a switch, and an MPI_T performance variable. Values stand where the pointers say. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,3 +36,16 @@ typedef struct onic_param {
     {                                                                                              \
         .name = #param, .help = text_, .flag = &(of).param, .on = on_                              \
     }
+
+typedef struct onic_counter {
+    const char *name, *help;
+    unsigned long long *counter;
+    int class; /**< MCA_BASE_PVAR_CLASS_*; 0: a counter */
+} onic_counter_t;
+
+/** Adds to a counter at the cost of a plain addition: if two threads add at once, one may be lost.
+ */
+static inline void onic_count(unsigned long long *counter, unsigned long long n)
+{
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}

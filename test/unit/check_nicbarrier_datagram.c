@@ -26,7 +26,7 @@ enum { KEY = 81, COOKIE = 77, ENDPOINT_ROOM = 256 };
 /** So long that no NACK is ever sent: longer than a test may take. */
 enum { NEVER_USEC = 2 * UNIT_SECONDS * 1000000 };
 
-#define COUNT(name) atomic_load(&nicbarrier_datagram_counters.name)
+#define COUNT(name) __atomic_load_n(&nicbarrier_datagram_counters.name, __ATOMIC_RELAXED)
 
 static const nicbarrier_engine_t *const engine = &nicbarrier_engine_datagram;
 static const nicbarrier_engine_settings_t settings = {.thread = true};

@@ -24,7 +24,7 @@ static void connect_all(void)
 
 static void set_param(const char *name, int value)
 {
-    const nicbarrier_param_t *p = nicbarrier_engine_mlx5.params;
+    const onic_param_t *p = nicbarrier_engine_mlx5.params;
 
     while (strcmp(p->name, name) != 0)
         p++;

@@ -53,7 +53,7 @@ static void datagram_close(void)
  *  but not all of them. */
 static void tick(void)
 {
-    nicbarrier_count(&nicbarrier_datagram.ticks, 1);
+    onic_count(&nicbarrier_datagram.ticks, 1);
 }
 
 static void datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
@@ -122,6 +122,7 @@ const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .name = "datagram",
     .params = nicbarrier_datagram_params,
     .counters = nicbarrier_datagram_counter_table,
+    .ncounters = NICBARRIER_DATAGRAM_COUNTERS,
     .score = datagram_score,
     .open = datagram_open,
     .close = datagram_close,

@@ -70,14 +70,14 @@ void nicbarrier_datagram_leave(nicbarrier_net_t *net)
 static void complete(nicbarrier_net_t *net, uint64_t completed)
 {
     const nicbarrier_bpf_page_t *page = nicbarrier_net_page(net);
-    nicbarrier_count(&nicbarrier_datagram_counters.completed, 1);
+    onic_count(&nicbarrier_datagram_counters.completed, 1);
     if (page != NULL) {
         const uint64_t taken = __atomic_load_n(&page->taken, __ATOMIC_RELAXED);
-        nicbarrier_count(&nicbarrier_datagram_counters.stepper_taken, taken - net->taken);
+        onic_count(&nicbarrier_datagram_counters.stepper_taken, taken - net->taken);
         net->taken = taken;
     }
     if (nicbarrier_datagram.helping)
-        nicbarrier_count(&nicbarrier_datagram_counters.thread_completed, 1);
+        onic_count(&nicbarrier_datagram_counters.thread_completed, 1);
     atomic_store_explicit(&net->completed, completed, memory_order_release);
     if (!net->gone && net->node != NULL)
         nicbarrier_shm_release(net->node, completed);

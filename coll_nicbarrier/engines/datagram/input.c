@@ -30,7 +30,7 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p)
     if (!nicbarrier_nacks_answer(nicbarrier_net_state(net), p->at, p->epoch))
         return;
     net->to[p->at]->refused = 0;
-    nicbarrier_count(&nicbarrier_datagram_counters.retransmits, 1);
+    onic_count(&nicbarrier_datagram_counters.retransmits, 1);
     nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, p->at,
                              nicbarrier_rule_word(nicbarrier_net_state(net), p->at));
 }
@@ -41,7 +41,7 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p)
     const nicbarrier_word_t verdict =
         nicbarrier_rule_judge(nicbarrier_net_state(net), p->at, p->epoch);
     if (verdict == NICBARRIER_WORD_WRONG) {
-        nicbarrier_count(&nicbarrier_datagram_counters.refused, 1);
+        onic_count(&nicbarrier_datagram_counters.refused, 1);
         return 0;
     }
     net->from[p->at]->refused = 0;
@@ -59,7 +59,7 @@ static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p)
 {
     const bool nack = p->kind == NICBARRIER_PACKET_NACK;
     if (!fits(net, p, nack)) {
-        nicbarrier_count(&nicbarrier_datagram_counters.refused, 1);
+        onic_count(&nicbarrier_datagram_counters.refused, 1);
         return 0;
     }
     /* A packet that comes before connect is dropped: it will be asked for again. */
@@ -85,7 +85,7 @@ static void answer_for_freed(const nicbarrier_packet_t *p, nicbarrier_address_t 
                                        .cookie = p->back,
                                        .key = p->key,
                                        .epoch = p->epoch};
-    nicbarrier_count(&nicbarrier_datagram_counters.retransmits, 1);
+    onic_count(&nicbarrier_datagram_counters.retransmits, 1);
     nicbarrier_datagram_post(from, reply);
 }
 
@@ -94,7 +94,7 @@ static int take(const unsigned char *bytes, size_t len, nicbarrier_address_t fro
     nicbarrier_packet_t p;
     if (nicbarrier_packet_decode(bytes, len, &p) != NULL ||
         p.cookie != nicbarrier_datagram.cookie) {
-        nicbarrier_count(&nicbarrier_datagram_counters.refused, 1);
+        onic_count(&nicbarrier_datagram_counters.refused, 1);
         return 0;
     }
     /* This is for the program in the kernel (bpf/state.h), which is not there. */
@@ -119,7 +119,7 @@ static void expire(nicbarrier_net_t *net, uint64_t now)
     const uint64_t nacks = nicbarrier_nacks_expire(&net->nacks, &net->rule, now);
     for (uint32_t k = 0; nacks >> k != 0; k++) {
         if (nacks >> k & 1) {
-            nicbarrier_count(&nicbarrier_datagram_counters.nacks, 1);
+            onic_count(&nicbarrier_datagram_counters.nacks, 1);
             nicbarrier_datagram_send(net, NICBARRIER_PACKET_NACK, k, net->rule.received[k] + 1);
         }
     }

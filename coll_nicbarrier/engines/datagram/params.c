@@ -11,7 +11,7 @@ nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
 static const char *stepper_word;
 static const char *const steppers[] = {"auto", "bpf", "host", NULL}; /* nicbarrier_stepper_t */
 
-const nicbarrier_param_t nicbarrier_datagram_params[] = {
+const onic_param_t nicbarrier_datagram_params[] = {
     {.name = "nack_timeout",
      .help = "Microseconds of silence after which engine datagram asks for a barrier message again",
      .number = &nicbarrier_datagram_config.nack_usec,
@@ -37,23 +37,22 @@ const nicbarrier_param_t nicbarrier_datagram_params[] = {
     {.name = NULL},
 };
 
-#define COUNTER(field) .value = &nicbarrier_datagram_counters.field
-
-const nicbarrier_counter_t nicbarrier_datagram_counter_table[] = {
-    {"nacks_sent", "Engine datagram: requests to repeat a message, sent", COUNTER(nacks)},
-    {"retransmits", "Engine datagram: messages repeated, each for a request", COUNTER(retransmits)},
+const onic_counter_t nicbarrier_datagram_counter_table[] = {
+    {"nacks_sent", "Engine datagram: requests to repeat a message, sent",
+     &nicbarrier_datagram_counters.nacks, 0},
+    {"retransmits", "Engine datagram: messages repeated, each for a request",
+     &nicbarrier_datagram_counters.retransmits, 0},
     {"refused", "Engine datagram: packets received that were not understood, or not from a partner",
-     COUNTER(refused)},
+     &nicbarrier_datagram_counters.refused, 0},
     {"datagram_completed",
      "Engine datagram: barriers completed; those that become so together count as one",
-     COUNTER(completed)},
+     &nicbarrier_datagram_counters.completed, 0},
     {"thread_completed", "Engine datagram: of these, completed by the helper thread",
-     COUNTER(thread_completed)},
+     &nicbarrier_datagram_counters.thread_completed, 0},
     {"stepper_taken",
      "Engine datagram: messages that a stepper (coll_nicbarrier_stepper) has taken in by itself",
-     COUNTER(stepper_taken)},
+     &nicbarrier_datagram_counters.stepper_taken, 0},
     {"stepper_fallbacks",
      "Engine datagram: groups that such a stepper has given up, which go on in this process",
-     COUNTER(stepper_fallbacks)},
-    {.name = NULL},
+     &nicbarrier_datagram_counters.stepper_fallbacks, 0},
 };

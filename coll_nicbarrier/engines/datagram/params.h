@@ -5,9 +5,6 @@
 /** @file Engine datagram: its parameters and counters. */
 #pragma once
 
-#include <stdatomic.h>
-#include <stdint.h>
-
 #include "coll_nicbarrier/engines/engine.h"
 
 /** Who takes the steps. */
@@ -26,25 +23,20 @@ typedef struct nicbarrier_datagram_config {
 } nicbarrier_datagram_config_t;
 
 extern nicbarrier_datagram_config_t nicbarrier_datagram_config;
-extern const nicbarrier_param_t nicbarrier_datagram_params[];
+extern const onic_param_t nicbarrier_datagram_params[];
 
-/** What the engine has done in this process since it was started. May be read at any time. */
+/** What the engine has done in this process since it was started. */
 typedef struct nicbarrier_datagram_counters {
-    _Atomic uint64_t nacks;       /**< NACKs sent */
-    _Atomic uint64_t retransmits; /**< messages repeated because a NACK asked for them */
-    _Atomic uint64_t refused;     /**< packets received that were malformed or not from a partner */
-    _Atomic uint64_t completed;   /**< barriers; several completed at once count as one */
-    _Atomic uint64_t thread_completed;  /**< of these, completed by the helper thread */
-    _Atomic uint64_t stepper_taken;     /**< words that the kernel has taken in by itself */
-    _Atomic uint64_t stepper_fallbacks; /**< groups that the process took over */
+    unsigned long long nacks;       /**< NACKs sent */
+    unsigned long long retransmits; /**< messages repeated because a NACK asked for them */
+    unsigned long long refused;     /**< packets received that were malformed or not a partner's */
+    unsigned long long completed;   /**< barriers; several completed at once count as one */
+    unsigned long long thread_completed;  /**< of these, completed by the helper thread */
+    unsigned long long stepper_taken;     /**< words that the kernel has taken in by itself */
+    unsigned long long stepper_fallbacks; /**< groups that the process took over */
 } nicbarrier_datagram_counters_t;
 
 extern nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
-extern const nicbarrier_counter_t nicbarrier_datagram_counter_table[];
 
-/** With the lock held no other thread counts: cheaper than an atomic add. */
-static inline void nicbarrier_count(_Atomic uint64_t *counter, uint64_t n)
-{
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
-                          memory_order_relaxed);
-}
+enum { NICBARRIER_DATAGRAM_COUNTERS = 7 };
+extern const onic_counter_t nicbarrier_datagram_counter_table[NICBARRIER_DATAGRAM_COUNTERS];

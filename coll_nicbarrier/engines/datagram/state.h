@@ -73,7 +73,7 @@ typedef struct nicbarrier_datagram {
     uint32_t cookie;           /**< must be in packets to this process */
     uint64_t random;           /**< state of the random numbers for drop */
     atomic_bool locked;        /**< the lock */
-    _Atomic uint64_t ticks;    /**< grows with calls of MPI threads */
+    unsigned long long ticks;  /**< grows with calls of MPI threads */
     _Atomic uint64_t deadline; /**< of the first NACK that may become due */
     nicbarrier_net_t *first;   /**< of all groups: few, so that a packet's is soon found */
     /* the helper thread */

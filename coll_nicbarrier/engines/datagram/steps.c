@@ -46,7 +46,7 @@ static void fall_back(nicbarrier_net_t *net)
     nicbarrier_bpf_client_stop(&net->kernel);
     (void)nicbarrier_net_state(net);
     atomic_store_explicit(&net->page, NULL, memory_order_release);
-    nicbarrier_count(&nicbarrier_datagram_counters.stepper_fallbacks, 1);
+    onic_count(&nicbarrier_datagram_counters.stepper_fallbacks, 1);
 }
 
 /** Advances the group as far as possible, and sends messages that become due. */

@@ -27,10 +27,10 @@
 #define IDLE_MSEC 1
 
 /** True if no MPI thread has called since `seen`. */
-static bool in_charge(uint64_t seen)
+static bool in_charge(unsigned long long seen)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    return !atomic_load(&d->stop) && seen == atomic_load_explicit(&d->ticks, memory_order_relaxed);
+    return !atomic_load(&d->stop) && seen == __atomic_load_n(&d->ticks, __ATOMIC_RELAXED);
 }
 
 /** The sleep is bounded, because an MPI thread that enters a barrier and then computes sets an
@@ -72,7 +72,7 @@ static void *helper_main(void *arg)
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     (void)arg;
     while (!atomic_load(&d->stop)) {
-        const uint64_t seen = atomic_load_explicit(&d->ticks, memory_order_relaxed);
+        const unsigned long long seen = __atomic_load_n(&d->ticks, __ATOMIC_RELAXED);
         sleep_apart();
         while (in_charge(seen) && serve() && in_charge(seen))
             sleep_on_network();

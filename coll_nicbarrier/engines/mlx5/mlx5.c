@@ -32,7 +32,7 @@ static nicbarrier_net_t *nets; /**< groups that are connected or leaving, newest
 
 static int prepost = 8;
 
-static const nicbarrier_param_t params[] = {
+static const onic_param_t params[] = {
     {.name = "mlx5_prepost",
      .help = "Engine mlx5: barriers whose requests the adapter has before they are entered",
      .number = &prepost,
