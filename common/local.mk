@@ -16,7 +16,6 @@ common_libonic_core_a_SOURCES = \
 	common/pipeline/core/pipe.c \
 	common/pipeline/core/pool.c \
 	common/pipeline/core/schedules.c \
-	common/support/clock.c \
 	common/support/life.c \
 	common/support/peer_file.c \
 	common/transport/shm/queue.c \

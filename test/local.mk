@@ -15,7 +15,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_apply \
 	test/unit/check_batch \
 	test/unit/check_change_queue \
-	test/unit/check_clock \
 	test/unit/check_copy \
 	test/unit/check_discipline \
 	test/unit/check_epoch \
@@ -104,7 +103,6 @@ test_unit_check_alone_LDADD = $(check_libs)
 test_unit_check_apply_LDADD = $(unit_ldadd)
 test_unit_check_batch_LDADD = $(unit_ldadd)
 test_unit_check_vector_LDADD = $(unit_ldadd)
-test_unit_check_clock_LDADD = common/libonic_core.a $(check_libs)
 test_unit_check_discipline_LDADD = $(unit_ldadd) -lpthread
 test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_fence_LDADD = $(unit_ldadd)

@@ -153,7 +153,6 @@ static int start_transport(const onic_transport_config_t *asked)
     onic_here.name = onic_name(OPAL_PROC_MY_NAME.jobid, OPAL_PROC_MY_NAME.vpid);
     onic_transport.shares_memory = onic_tls_have(ONIC_TLS_MEMORY, getenv("UCX_TLS"));
     config.queues = onic_transport.shares_memory ? asked->queues : 0;
-    onic_ticks_start();
     onic_here_start();
     int rc = start_rows(&config);
     if (rc != OMPI_SUCCESS) {

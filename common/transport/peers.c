@@ -16,9 +16,7 @@
 
 static void watch(onic_peer_t *peer)
 {
-    /* Namespaces have the same numbers on many machines. */
-    if (peer->self || !onic_same_place(&peer->cma_id, &onic_here.id) ||
-        !onic_life_comparable(&onic_here.id.life, &peer->cma_id.life))
+    if (peer->self || !onic_same_place(&peer->cma_id, &onic_here.id))
         return;
     TAILQ_INSERT_TAIL(&onic_transport.near, peer, near);
     peer->watched = true;

@@ -29,11 +29,11 @@
 #define NAP_MIN 20
 #define NAP_MAX 1000
 /** A process that has woken this one may have more to send when it has an answer. */
-#define LINGER_USEC 5
-/** But an MPI thread that was in MPI within so many us has lost its processor, and gets it back. */
-#define RECENT_USEC 50
+#define LINGER_NSEC 5000
+/** But an MPI thread that was in MPI within so many ns has lost its processor, and gets it back. */
+#define RECENT_NSEC 50000
 /** It sleeps now and then, so that threads on the same processor run. */
-#define STAY_USEC 200
+#define STAY_NSEC 200000
 /** After so many microseconds without an MPI thread it takes over, if it was started because work
  *  was left. */
 #define HELP_USEC 1000
@@ -172,19 +172,17 @@ static void stand_in(onic_server_t *s, uint64_t seen)
 /** Does what there is for processes that have woken this one, and what follows at once. */
 static void answer(onic_server_t *s)
 {
-    const double usec = onic_ticks_per_usec();
-    const uint64_t linger =
-        onic_presence_age() < (uint64_t)(RECENT_USEC * usec) ? 0 : (uint64_t)(LINGER_USEC * usec);
-    const uint64_t seen = atomic_load(&onic_transport.mpi_ticks), begun = onic_ticks();
+    const uint64_t linger = onic_presence_age() < RECENT_NSEC ? 0 : LINGER_NSEC;
+    const uint64_t seen = atomic_load(&onic_transport.mpi_ticks), begun = onic_now_nsec();
     uint64_t did = begun;
     slice_result_t result;
     do {
         result = run_slice(s, false);
         if (result == SLICE_MORE)
-            did = onic_ticks();
+            did = onic_now_nsec();
         onic_pause();
-    } while ((result == SLICE_MORE || result == SLICE_IDLE) && onic_ticks() - did < linger &&
-             onic_ticks() - begun < (uint64_t)(STAY_USEC * usec) && is_away_since(s, seen));
+    } while ((result == SLICE_MORE || result == SLICE_IDLE) && onic_now_nsec() - did < linger &&
+             onic_now_nsec() - begun < STAY_NSEC && is_away_since(s, seen));
     /* Processes that woke it meanwhile have been served, or are now. */
     (void)onic_wake_pipe_read(s->fds[0].fd);
     do {

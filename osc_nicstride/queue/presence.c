@@ -10,20 +10,6 @@
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/state.h"
 
-/* Threads that come here at the same time find nearly the same value. */
-double nicstride_usec(void)
-{
-    static double known;
-    double ticks;
-
-    __atomic_load(&known, &ticks, __ATOMIC_RELAXED);
-    if (ticks == 0) {
-        ticks = onic_ticks_per_usec();
-        __atomic_store(&known, &ticks, __ATOMIC_RELAXED);
-    }
-    return ticks;
-}
-
 bool nicstride_can_wake(nicstride_peer_t *p)
 {
     (void)nicstride_kind(p);
@@ -51,15 +37,13 @@ static bool is_away(const nicstride_peer_t *p, uint64_t now)
 {
     const onic_presence_t *presence = onic_peer_presence(p->peer);
 
-    return !onic_presence_is_fresh(presence, now,
-                                   (uint64_t)(NICSTRIDE_WAKE_AWAY * nicstride_usec())) &&
+    return onic_presence_unseen(presence, now) >= NICSTRIDE_WAKE_AWAY &&
            !onic_presence_is_away(presence);
 }
 
 void nicstride_wake(uint64_t *woken, nicstride_peer_t *p, uint64_t now)
 {
-    if ((*woken != 0 && now - *woken < (uint64_t)(NICSTRIDE_WAKE_PAUSE * nicstride_usec())) ||
-        !is_away(p, now))
+    if ((*woken != 0 && now - *woken < NICSTRIDE_WAKE_PAUSE) || !is_away(p, now))
         return;
     *woken = now;
     nicstride_add(&nicstride_counters.wakeups, 1);
@@ -69,7 +53,7 @@ void nicstride_wake(uint64_t *woken, nicstride_peer_t *p, uint64_t now)
 void nicstride_wake_waited(uint64_t *woken, nicstride_peer_t *p)
 {
     if (p != NULL && nicstride_can_wake(p))
-        nicstride_wake(woken, p, onic_ticks());
+        nicstride_wake(woken, p, onic_now_nsec());
 }
 
 /* ---- presence of the target ------------------------------------------------------------------ */
@@ -108,7 +92,7 @@ const nicstride_path_t *nicstride_path(nicstride_peer_t *p)
 nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
 {
     const onic_presence_t *presence;
-    uint64_t recent, now;
+    uint64_t now;
 
     (void)nicstride_kind(p);
     presence = onic_peer_presence(p->peer);
@@ -116,14 +100,13 @@ nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
         return NICSTRIDE_PRESENT;
     if (onic_presence_is_away(presence))
         return NICSTRIDE_SERVED;
-    recent = (uint64_t)(ONIC_PRESENCE_USEC * nicstride_usec());
-    now = onic_ticks();
+    now = onic_now_nsec();
     /* The clock is read once for an operation and its flush, as reading it takes as long as
      * everything else here. */
     __atomic_store_n(&p->observed.looked, now, __ATOMIC_RELAXED);
     /* A peer that has just answered is not looked at, which would cost both sides a cache miss. */
-    if (now - __atomic_load_n(&p->observed.answered, __ATOMIC_RELAXED) < recent ||
-        onic_presence_is_fresh(presence, now, recent))
+    if (now - __atomic_load_n(&p->observed.answered, __ATOMIC_RELAXED) < ONIC_PRESENCE_NSEC ||
+        onic_presence_unseen(presence, now) < ONIC_PRESENCE_NSEC)
         return NICSTRIDE_PRESENT;
     return nicstride_can_wake(p) ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
 }

@@ -24,11 +24,11 @@ void nicstride_answered_locked(nicstride_peer_t *p);
 
 /* ---- waking ---------------------------------------------------------------------------------- */
 
-/** Microseconds without a sign of life after which a peer counts as away. A peer that waits in MPI
+/** Nanoseconds without a sign of life after which a peer counts as away. A peer that waits in MPI
  *  gives one every few microseconds, unless its progress functions are slow. */
-#define NICSTRIDE_WAKE_AWAY 15
-/** Microseconds from one wake-up to the next. */
-#define NICSTRIDE_WAKE_PAUSE 250
+#define NICSTRIDE_WAKE_AWAY 15000
+/** Nanoseconds from one wake-up to the next. */
+#define NICSTRIDE_WAKE_PAUSE 250000
 
 /** True if the peer's helper thread can be woken. Then it answers soon even if no thread is in MPI
  *  there. No lock held. */
@@ -39,12 +39,9 @@ bool nicstride_can_wake_all(nicstride_module_t *m);
 
 /** Wakes the peer if it is away, because this process waits for an action or answer of it. It may
  *  only have lost its processor, or be busy in one long call, and then its helper thread merely
- *  takes a processor away: so it is woken again only after NICSTRIDE_WAKE_PAUSE. `*woken`: ticks
- *  when it was last woken in this wait; 0: not yet. `p` may be NULL. MPI threads, no lock held. */
+ *  takes a processor away: so it is woken again only after NICSTRIDE_WAKE_PAUSE. `*woken`: when
+ *  it was last woken in this wait; 0: not yet. `p` may be NULL. MPI threads, no lock held. */
 void nicstride_wake_waited(uint64_t *woken, nicstride_peer_t *p);
 
-/** The same, for a peer that can be woken; `now` is in ticks. Any thread. */
+/** The same, for a peer that can be woken; `now` is onic_now_nsec(). Any thread. */
 void nicstride_wake(uint64_t *woken, nicstride_peer_t *p, uint64_t now);
-
-/** Ticks per microsecond. */
-double nicstride_usec(void);

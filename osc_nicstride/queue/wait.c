@@ -65,8 +65,8 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
 
 /* ---- for waits outside of this component ----------------------------------------------------- */
 
-/** Microseconds between two looks at the peers in use. */
-#define LOOK_USEC 10
+/** Nanoseconds between two looks at the peers in use. */
+#define EACH_LOOK_NSEC 10000
 
 /** Queued operations may wait for an answer that no event announces. The oldest operation that has
  *  not ended represents a wait. */
@@ -88,10 +88,10 @@ static void look_after_locked(nicstride_peer_t *p, void *arg)
 int nicstride_look_after_peers(void)
 {
     static uint64_t looked;
-    uint64_t now = onic_ticks();
+    uint64_t now = onic_now_nsec();
 
     /* Several threads may look at the same time. */
-    if (now - __atomic_load_n(&looked, __ATOMIC_RELAXED) < (uint64_t)(LOOK_USEC * nicstride_usec()))
+    if (now - __atomic_load_n(&looked, __ATOMIC_RELAXED) < EACH_LOOK_NSEC)
         return 0;
     __atomic_store_n(&looked, now, __ATOMIC_RELAXED);
     if (onic_transport_trylock()) {

@@ -98,9 +98,9 @@ typedef struct nicstride_notices {
 typedef struct nicstride_observation {
     bool looked_up; /**< `kind` is valid, and the transport has looked for its signs of life */
     onic_kind_t kind;
-    uint64_t looked;   /**< ticks when its presence was last checked; no lock */
-    uint64_t answered; /**< ticks at the end of the last flush, after which it responded; no lock */
-    uint64_t woken;    /**< in a wait for requests: ticks when it was last woken; 0: not yet */
+    uint64_t looked;   /**< when its presence was last checked; no lock */
+    uint64_t answered; /**< at the end of the last flush, after which it responded; no lock */
+    uint64_t woken;    /**< in a wait for requests: when it was last woken; 0: not yet */
     uint64_t awaited;  /**< the oldest operation when a wait was last checked */
 } nicstride_observation_t;
 

@@ -79,9 +79,8 @@ static double wait_locked(const superpipe_case_t *c)
 
     if (c->self || presence == NULL)
         return 0;
-    return superpipe_answers_in(
-        c->link, 1e3 * (double)onic_presence_unseen(presence, onic_ticks()) / onic_ticks_per_usec(),
-        onic_presence_is_away(presence));
+    return superpipe_answers_in(c->link, (double)onic_presence_unseen(presence, onic_now_nsec()),
+                                onic_presence_is_away(presence));
 }
 
 superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpipe_offer_t *offer)

@@ -19,7 +19,7 @@
 #include "common/support/pause.h"
 
 static uint64_t time_now(void);
-#define onic_ticks() time_now()
+#define onic_now_nsec() (1000 * time_now())
 
 /** The server thread lingers for some microseconds. */
 static void stay_awhile(void);
@@ -77,16 +77,6 @@ int onic_file_open(const onic_file_key_t *key, int flags)
 void onic_close(int fd)
 {
     (void)fd;
-}
-
-uint64_t onic_ticks_clock(void)
-{
-    return ONIC_CLOCK_COUNTER;
-}
-
-double onic_ticks_per_usec(void)
-{
-    return 1;
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */

@@ -91,11 +91,6 @@ void onic_wake_peer(const onic_file_key_t *pipe)
     atomic_fetch_add(&pipe_bytes, 1);
 }
 
-uint64_t onic_ticks_clock(void)
-{
-    return 0;
-}
-
 ssize_t getrandom(void *bytes, size_t len, unsigned flags)
 {
     (void)flags;

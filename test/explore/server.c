@@ -123,11 +123,6 @@ static const onic_row_t ring_row = {.progress = ring_progress,
                                        .arm = network_arm};
 const onic_row_t *const onic_rows[ONIC_ROWS + 1] = {&ring_row, &network_row, NULL};
 
-double onic_ticks_per_usec(void)
-{
-    return 0;
-}
-
 /* ---- the program ----------------------------------------------------------------------------- */
 
 static atomic_uint did;

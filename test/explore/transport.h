@@ -36,7 +36,6 @@ enum { PIPE = 3, NETWORK = 4 };
 bool opal_uses_threads;
 onic_requests_t onic_requests;
 onic_here_t onic_here = {.wake_pipe = PIPE};
-atomic_bool onic_ticks_counted;
 
 int onic_requests_progress(void)
 {

@@ -19,7 +19,6 @@
 typedef struct rx_pool_head {
     uint32_t nbuffers;
     uint32_t buffer_bytes;
-    onic_life_t life;
     /** Mask of the buffers that have memory. */
     _Alignas(64) _Atomic uint64_t filled;
     onic_pool_words_t pool;
@@ -91,7 +90,6 @@ bool onic_rx_pool_make(size_t bytes, size_t buffer, onic_rx_pool_t *rx_pool,
     rx_pool_head_t *head = rx_pool->segment.base;
     head->nbuffers = shape.nbuffers;
     head->buffer_bytes = shape.buffer_bytes;
-    head->life = onic_life_mine();
     onic_pool_init(&rx_pool->pool);
     return true;
 }
@@ -100,12 +98,10 @@ bool onic_rx_pool_make(size_t bytes, size_t buffer, onic_rx_pool_t *rx_pool,
 static bool read_head(onic_rx_pool_t *rx_pool)
 {
     rx_pool_head_t head;
-    const onic_life_t mine = onic_life_mine();
     memcpy(&head, rx_pool->segment.base, offsetof(rx_pool_head_t, pool));
     if (head.nbuffers < 1 || head.nbuffers > ONIC_RX_BUFFERS_MAX || head.buffer_bytes == 0 ||
         head.buffer_bytes > ONIC_RX_BUFFER_BYTES_MAX ||
-        rx_pool->segment.size != HEAD_BYTES + (size_t)head.nbuffers * head.buffer_bytes ||
-        !onic_life_comparable(&mine, &head.life))
+        rx_pool->segment.size != HEAD_BYTES + (size_t)head.nbuffers * head.buffer_bytes)
         return false;
     lay_out(rx_pool, head.nbuffers, head.buffer_bytes);
     return true;

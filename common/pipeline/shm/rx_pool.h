@@ -16,7 +16,6 @@
 
 #include "common/pipeline/core/pool.h"
 #include "common/transport/shm/node.h"
-#include "common/support/life.h"
 
 /** A receive pool as this process has it mapped. */
 typedef struct onic_rx_pool {
@@ -37,8 +36,7 @@ size_t onic_rx_pool_derived(void);
 bool onic_rx_pool_make(size_t bytes, size_t buffer, onic_rx_pool_t *rx_pool,
                        onic_segment_key_t *key);
 
-/** Maps another process's receive pool. False also if this process could not notice that one's
- *  death. */
+/** Maps another process's receive pool. */
 bool onic_rx_pool_map(const onic_segment_key_t *key, onic_rx_pool_t *rx_pool);
 
 /** Prepares those of `buffers` that can be: with memory, allocated if `make`, and mapped here.

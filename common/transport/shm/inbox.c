@@ -144,14 +144,7 @@ onic_inbox_head_t *onic_inbox_map(const onic_segment_key_t *key)
 {
     onic_mapped_t mapped = head_of(NULL, key);
 
-    if (!onic_segment_map_part(key, &mapped))
-        return NULL;
-    onic_inbox_head_t *head = mapped.base;
-    if (head->presence.clock != onic_ticks_clock()) {
-        onic_unmap(&mapped);
-        return NULL;
-    }
-    return head;
+    return onic_segment_map_part(key, &mapped) ? mapped.base : NULL;
 }
 
 void onic_inbox_unmap(onic_inbox_head_t *head, const onic_segment_key_t *key)

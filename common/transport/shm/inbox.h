@@ -87,8 +87,7 @@ bool onic_inbox_has_messages(void);
 /** True if the key is that of an inbox with queues. */
 bool onic_inbox_has_queues(const onic_segment_key_t *key);
 
-/** Maps the head of another process's inbox; NULL where it cannot be had, or has another clock. Any
- *  thread. */
+/** Maps the head of another process's inbox; NULL where it cannot be had. Any thread. */
 onic_inbox_head_t *onic_inbox_map(const onic_segment_key_t *key);
 void onic_inbox_unmap(onic_inbox_head_t *head, const onic_segment_key_t *key);
 

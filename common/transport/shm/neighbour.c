@@ -70,7 +70,8 @@ static bool nonce_matches(const onic_cma_id_t *id)
 bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b)
 {
     return a->host[0] != '\0' && memcmp(a->host, b->host, sizeof(a->host)) == 0 &&
-           a->life.pid_namespace == b->life.pid_namespace;
+           a->life.pid_namespace == b->life.pid_namespace &&
+           a->life.time_namespace == b->life.time_namespace;
 }
 
 bool onic_peer_can_cma(onic_peer_t *peer)

@@ -71,7 +71,7 @@ void onic_here_stop(void);
 /** Lets the processes of this node copy from and to this one's memory. */
 void onic_cma_allow(void);
 
-/** True if both are on one node, and process ids mean the same to both. */
+/** True if both are on one node, and process ids and the clock mean the same to both. */
 bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b);
 
 /** The head of the peer's inbox; NULL where it cannot be had. Then peer->wakes says whether this

@@ -23,8 +23,6 @@ static onic_presence_t *_Atomic mine = &nobody_looks;
 
 void onic_presence_use(onic_presence_t *page)
 {
-    if (page != NULL)
-        page->clock = onic_ticks_clock();
     atomic_store_explicit(&mine, page != NULL ? page : &nobody_looks, memory_order_release);
 }
 
@@ -44,12 +42,13 @@ void onic_presence_mark(void)
         return;
     atomic_store_explicit(&marked, count, memory_order_relaxed);
 #endif
-    atomic_store_explicit(&onic_presence_mine()->ticks, onic_ticks(), memory_order_relaxed);
+    atomic_store_explicit(&onic_presence_mine()->seen, onic_now_nsec(), memory_order_relaxed);
 }
 
 uint64_t onic_presence_age(void)
 {
-    return onic_ticks() - atomic_load_explicit(&onic_presence_mine()->ticks, memory_order_relaxed);
+    return onic_now_nsec() -
+           atomic_load_explicit(&onic_presence_mine()->seen, memory_order_relaxed);
 }
 
 void onic_presence_offer(const onic_segment_key_t *key)

@@ -19,16 +19,14 @@
 /** The page. Each member is alone in its cache line: the first changes all the time, the second
  *  seldom, so that readers keep it in their caches. */
 typedef struct onic_presence {
-    /** onic_ticks() when an MPI thread last progressed the transport. */
-    _Alignas(64) atomic_uint_fast64_t ticks;
+    /** onic_now_nsec() when an MPI thread last progressed the transport. */
+    _Alignas(64) atomic_uint_fast64_t seen;
     /** The server thread stands in for the MPI threads. */
     _Alignas(64) atomic_bool away;
     /** There is a server thread. */
     atomic_bool helped;
     /** The number of its present sleep while it stands in; 0 while it is awake. */
     atomic_uint parked;
-    /** Whose ticks: onic_ticks_clock(). A process with another clock cannot read them. */
-    uint64_t clock;
     /** Memory that this process offers to others, once `offers` is set: the pipeline's receive
      *  pool. */
     _Alignas(64) atomic_bool offers;
@@ -36,34 +34,18 @@ typedef struct onic_presence {
 } onic_presence_t;
 
 /** A process that waits in MPI, or calls it again and again, marks its page this often. */
-#define ONIC_PRESENCE_USEC 5
+#define ONIC_PRESENCE_NSEC 5000
 
 /* ---- another process's page ---------------------------------------------------------------- */
 
-/** True if tick `then` is less than `ticks` before `now`. Clocks of two processors may differ a
- *  little: a tick of the future is recent. Pure. */
-static inline bool onic_presence_is_recent(uint64_t then, uint64_t now, uint64_t ticks)
-{
-    return (int64_t)(now - then) < (int64_t)ticks;
-}
-
-/** True if the peer was in MPI less than so many ticks before `now`: a guess, since it may leave at
- *  any time. No lock. Costs a cache miss for each call. */
-static inline bool onic_presence_is_fresh(const onic_presence_t *presence, uint64_t now,
-                                          uint64_t ticks)
-{
-    return onic_presence_is_recent(atomic_load_explicit(&presence->ticks, memory_order_relaxed),
-                                   now, ticks);
-}
-
-/** Ticks since the peer was last in MPI, as far as is seen here; 0 where it may be in it. As the
- *  one before. */
+/** Nanoseconds for which the peer had not been in MPI by `now`, as far as is seen here: a guess,
+ *  since it may leave at any time. 0 where it was in it after that. No lock. Costs a cache miss for
+ *  each call. */
 static inline uint64_t onic_presence_unseen(const onic_presence_t *presence, uint64_t now)
 {
-    const int64_t ticks =
-        (int64_t)(now - atomic_load_explicit(&presence->ticks, memory_order_relaxed));
+    const uint64_t seen = atomic_load_explicit(&presence->seen, memory_order_relaxed);
 
-    return ticks > 0 ? (uint64_t)ticks : 0;
+    return now > seen ? now - seen : 0;
 }
 
 /** True if the peer has been away from MPI for long. No lock; seldom a cache miss. */
@@ -85,7 +67,7 @@ static inline bool onic_presence_offers(const onic_presence_t *presence, onic_se
 /* ---- this process's page ------------------------------------------------------------------- */
 
 /** Takes a zeroed page for this process's signs. NULL: no process looks, and the functions below
- *  have no effect. After onic_ticks_start. */
+ *  have no effect. */
 void onic_presence_use(onic_presence_t *page);
 
 /** This process's page, to be written; never NULL. Any thread. */
@@ -94,7 +76,7 @@ onic_presence_t *onic_presence_mine(void);
 /** An MPI thread is in MPI now. Any thread. */
 ONIC_EXPORT void onic_presence_mark(void);
 
-/** Ticks since the last mark. */
+/** Nanoseconds since the last mark. */
 uint64_t onic_presence_age(void);
 
 /** Shows this process's peers where its memory is, or, with NULL, no longer. MPI thread. */
