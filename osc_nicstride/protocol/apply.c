@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "common/layout/layout_walk.h"
 #include "common/layout/pack.h"
 
 /* Bytes that fit into the first-level cache together with the data that is gathered. */
@@ -41,18 +42,18 @@ static void reduce_padded(const nicstride_apply_t *a, const char *src, char *dst
 static uint64_t apply_in_place(const nicstride_apply_t *a, onic_cursor_t *c, void *base,
                                const char *src, uint64_t len)
 {
-    onic_cursor_t next = *c;
-    int64_t offset;
-    uint64_t n;
+    onic_run_t run;
 
-    if (a->size != a->extent || !onic_cursor_next(&next, len, &offset, &n))
+    if (a->size != a->extent || onic_cursor_peek(c, len, &run) == 0)
         return 0;
-    char *at = (char *)base + offset;
-    if ((n < PIECE && n < len) || n % a->size != 0 || (uintptr_t)at % ALIGNED(a->size) != 0)
+    char *at = (char *)base + run.offset;
+    if ((run.block < PIECE && run.block < len) || run.block % a->size != 0 ||
+        (uintptr_t)at % ALIGNED(a->size) != 0)
         return 0;
-    a->reduce(a->ctx, src, at, n / a->size);
-    *c = next;
-    return n;
+    run.count = 1;
+    a->reduce(a->ctx, src, at, run.block / a->size);
+    onic_cursor_advance(c, &run);
+    return run.block;
 }
 
 /** Applies one chunk that fits the scratch memory: gathers, reduces and scatters it. */
@@ -111,97 +112,33 @@ uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void
     return done;
 }
 
-/* ---- from a source that is not packed -------------------------------------------------------- */
-
-/** True if a layout consists of pieces of whole elements, each long enough to be worth a call. */
-static bool has_long_pieces(const onic_layout_t *l, uint64_t size)
-{
-    if (l->nruns == 0)
-        return l->block >= PIECE && l->block % size == 0;
-    for (uint32_t i = 0; i < l->nruns; i++)
-        if (l->runs[i].block < PIECE || l->runs[i].block % size != 0)
-            return false;
-    return true;
-}
-
-/** True if a cursor is at the beginning of an element. */
-static bool is_whole(const onic_cursor_t *c, uint64_t size)
-{
-    return c->pos % size == 0;
-}
-
-/** Reduces pieces of both sides without copying. */
-static void reduce_pieces(const nicstride_apply_t *a, onic_cursor_t *target, char *base,
-                          onic_cursor_t *src, const char *src_base, uint64_t len)
-{
-    uint64_t there = 0, here = 0;
-    const char *from = NULL;
-    char *to = NULL;
-    int64_t offset;
-
-    while (len > 0) {
-        if (there == 0) {
-            (void)onic_cursor_next(target, len, &offset, &there);
-            to = base + offset;
-        }
-        if (here == 0) {
-            (void)onic_cursor_next(src, len, &offset, &here);
-            from = src_base + offset;
-        }
-        const uint64_t n = there < here ? there : here;
-
-        a->reduce(a->ctx, from, to, n / a->size);
-        to += n;
-        from += n;
-        there -= n;
-        here -= n;
-        len -= n;
-    }
-}
-
-/** True if reduce_pieces can be used: the target's pieces are aligned as needed, and no element is
- *  cut. */
-static bool reduces_pieces(const nicstride_apply_t *a, const onic_cursor_t *target,
-                           const void *base, const onic_cursor_t *src)
-{
-    const uint64_t size = a->size;
-
-    return a->kind == NICSTRIDE_APPLY_REDUCE && size == a->extent && is_whole(target, size) &&
-           is_whole(src, size) && has_long_pieces(src->layout, size) &&
-           has_long_pieces(target->layout, size) &&
-           onic_is_aligned(target->layout, (uintptr_t)base, ALIGNED(size));
-}
-
-/** Applies after gathering as much of the source as fits at a time. */
-static void apply_gathering(const nicstride_apply_t *a, onic_cursor_t *target, void *base,
-                            onic_cursor_t *src, const void *src_base, char *old, uint64_t len)
-{
-    _Alignas(64) char tmp[SCRATCH];
-    const uint64_t most = SCRATCH - SCRATCH % a->size;
-
-    for (uint64_t done = 0, n; done < len; done += n) {
-        n = len - done < most ? len - done : most;
-        onic_pack(src, src_base, tmp, n);
-        (void)nicstride_apply(a, target, base, tmp, old != NULL ? old + done : NULL, n);
-    }
-}
-
 uint64_t nicstride_apply_from(const nicstride_apply_t *a, onic_cursor_t *target, void *base,
                               onic_cursor_t *src, const void *src_base, void *old, uint64_t len)
 {
-    onic_cursor_t read = *target;
+    _Alignas(64) char tmp[SCRATCH];
+    const uint64_t most = SCRATCH - SCRATCH % a->size;
+    uint64_t done = 0, n;
 
     if (len > target->layout->size - target->pos)
         len = target->layout->size - target->pos;
     len -= len % a->size;
-    if (!reduces_pieces(a, target, base, src)) {
-        apply_gathering(a, target, base, src, src_base, old, len);
-        return len;
+    for (; done < len; done += n) {
+        const void *from = tmp;
+        onic_run_t run;
+
+        if (onic_cursor_peek(src, len - done, &run) > 0 && run.block >= PIECE &&
+            run.block % a->size == 0) {
+            n = run.block;
+            run.count = 1;
+            from = (const char *)src_base + run.offset;
+            onic_cursor_advance(src, &run);
+        } else {
+            n = len - done < most ? len - done : most;
+            onic_pack(src, src_base, tmp, n);
+        }
+        nicstride_apply(a, target, base, from, old != NULL ? (char *)old + done : NULL, n);
     }
-    if (old != NULL)
-        onic_pack(&read, base, old, len);
-    reduce_pieces(a, target, base, src, src_base, len);
-    return len;
+    return done;
 }
 
 void nicstride_apply_cas(void *target, size_t size, const void *compare, const void *desired,

@@ -38,8 +38,8 @@ uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void
                          const void *src, void *old, uint64_t len);
 
 /** The same, but `src` is a cursor with as many bytes, whose layout is at `src_base`; it is
- *  advanced, too. If both sides have long pieces of whole elements, nothing is copied; otherwise
- *  the source is gathered first. */
+ *  advanced, too. Long pieces of whole elements are applied from where they are; what is between
+ *  them is gathered first. */
 uint64_t nicstride_apply_from(const nicstride_apply_t *a, onic_cursor_t *target, void *base,
                               onic_cursor_t *src, const void *src_base, void *old, uint64_t len);
 
