@@ -30,7 +30,8 @@ static inline bool nicstride_fits(const nicstride_case_t *c, unsigned method)
 /** True if a method that fits can do the transfer. */
 static inline bool nicstride_reaches(const nicstride_case_t *c, unsigned method)
 {
-    return c->reaches != NULL ? c->reaches(c, method) : (c->reach & NICSTRIDE_REACH(method)) != 0;
+    return (c->reach & NICSTRIDE_REACH(method)) != 0 &&
+           (c->transfer == NULL || c->rows[method]->reach(c->transfer));
 }
 
 /** A column has at least this many blocks of at most this many bytes. */

@@ -17,17 +17,6 @@
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/state.h"
 
-static bool reaches(const nicstride_case_t *c, unsigned method)
-{
-    return nicstride_methods[method]->reach(c->transfer);
-}
-
-/** For mapped memory: allows every method except load and store. */
-static bool reaches_by_message(const nicstride_case_t *c, unsigned method)
-{
-    return method != NICSTRIDE_METHOD_DIRECT && reaches(c, method);
-}
-
 /** True if a put to mapped memory is better sent than stored: a column (nicstride_is_column) in an
  *  active target epoch, where the target unpacks it at the end of its own epoch. In passive epochs
  *  a flush would wait for a target that computes. False if the target may have no server thread: a
@@ -94,7 +83,9 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
         .origin = &t->origin,
         .target = &t->target,
         /* Mapped memory that comes here although it could be accessed by stores is better sent. */
-        .reaches = t->mapped && forced == NICSTRIDE_METHOD_AUTO ? reaches_by_message : reaches,
+        .reach = t->mapped && forced == NICSTRIDE_METHOD_AUTO
+                     ? ~NICSTRIDE_REACH(NICSTRIDE_METHOD_DIRECT)
+                     : ~0U,
         .transfer = t,
         .presence = forced == NICSTRIDE_METHOD_AUTO && !nicstride_is_active(t->m)
                         ? nicstride_presence(t->peer)

@@ -63,11 +63,9 @@ typedef struct nicstride_case {
     nicstride_direction_t dir;
     const onic_layout_t *origin; /**< of the same size as the target's */
     const onic_layout_t *target;
-    /** True if a method reaches the target's bytes. Called only for methods that may be taken. */
-    bool (*reaches)(const struct nicstride_case *c, unsigned method);
-    const struct nicstride_transfer *transfer; /**< argument of `reaches` */
-    /** Used if `reaches` is NULL: a set of NICSTRIDE_REACH of the methods that reach. */
-    uint32_t reach;
+    uint32_t reach; /**< a set of NICSTRIDE_REACH: no other method may be taken */
+    /** The rows of these are asked whether they reach it; NULL: they do. */
+    const struct nicstride_transfer *transfer;
     nicstride_presence_t presence;
     bool many;     /**< it is under way together with others */
     double pieces; /**< nicstride_pieces, where it is known; or 0 */
