@@ -9,7 +9,6 @@
 #include "osc_nicstride/check/check.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "osc_nicstride/component/setup.h"
-#include "osc_nicstride/methods/methods.h"
 
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/operation.h"
@@ -32,9 +31,6 @@ void nicstride_window_delist(nicstride_module_t *m)
 
 void nicstride_window_destroy(nicstride_module_t *m)
 {
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
-        if (nicstride_methods[i] != NULL && nicstride_methods[i]->free != NULL)
-            nicstride_methods[i]->free(m);
     onic_transport_lock();
     nicstride_forget_accesses_locked(m);
     nicstride_withdraw_locked(m);

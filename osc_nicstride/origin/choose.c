@@ -106,9 +106,7 @@ static unsigned way_of(nicstride_method_t method)
 
     if (row->needs_target)
         return method == NICSTRIDE_METHOD_PACK ? NICSTRIDE_WAY_COMES : NICSTRIDE_WAY_TURN;
-    if (row->flush == NULL)
-        return NICSTRIDE_WAY_NOW;
-    return row->in_order ? NICSTRIDE_WAY_ROW + method : NICSTRIDE_WAY_LOOSE;
+    return row->flush != NULL ? NICSTRIDE_WAY_ROW + method : NICSTRIDE_WAY_NOW;
 }
 
 /** Starts the transfer, after earlier writes that it would overtake have landed. */
@@ -123,7 +121,6 @@ static int start_by(nicstride_transfer_t *t, nicstride_method_t method, bool *do
 
 static int start(nicstride_transfer_t *t, bool *done_p)
 {
-    const nicstride_method_row_t *row;
     const uint64_t bytes = t->target.size;
     nicstride_method_t method = choose(t);
     int rc;
@@ -142,13 +139,6 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     if (rc == OMPI_ERR_NOT_AVAILABLE) {
         method = NICSTRIDE_METHOD_PACK;
         rc = start_by(t, method, done_p);
-    }
-    row = nicstride_methods[method];
-    /* Flushes wait for what it leaves under way. The queue itself accounts for messages. */
-    if (rc == OMPI_SUCCESS && row->flush != NULL && !row->enters) {
-        onic_transport_lock();
-        nicstride_op_enter_locked(t, NULL);
-        onic_transport_unlock();
     }
     nicstride_count(method, bytes);
     return rc;

@@ -16,7 +16,6 @@
 
 struct nicstride_transfer;
 struct nicstride_peer;
-struct nicstride_module;
 struct onic_param;
 struct onic_counter;
 
@@ -160,17 +159,11 @@ struct nicstride_method_row {
 
     /** Does a transfer or begins it; what is needed longer is taken over from `t`. `*done_p` says
      *  whether it is locally complete; if not, the row completes the transfer's request later, if
-     *  there is one. OMPI_SUCCESS, or an error after a text; or OMPI_ERR_NOT_AVAILABLE without a
-     *  text: then nothing was done, and messages must be used. MPI threads, no lock held. */
+     *  there is one. What it begins it enters among the peer's operations (queue/operation.h). If
+     *  the target takes no part, its puts take effect in the order in which they began.
+     *  OMPI_SUCCESS, or an error after a text; or OMPI_ERR_NOT_AVAILABLE without a text: then
+     *  nothing was done, and messages must be used. MPI threads, no lock held. */
     int (*start)(struct nicstride_transfer *t, bool *done_p);
-
-    /** It enters what it begins among the peer's operations (queue/operation.h) until that is
-     *  locally complete. If false, transfers are locally complete when `start` returns, or are seen
-     *  only by `flush`. */
-    bool enters;
-
-    /** If the target takes no part: its puts take effect in the order in which they began. */
-    bool in_order;
 
     /** Its `nhandlers` kinds of messages that a target handles. */
     const nicstride_handler_t *handlers;
@@ -210,10 +203,6 @@ struct nicstride_method_row {
      *  being forgotten. NULL: there is nothing to free. Transport lock, or no other thread is
      *  left. */
     void (*leave)(void *of_row);
-
-    /** Frees what the row keeps for a window that is going away, with nothing under way. NULL:
-     *  there is nothing to free. MPI threads, no lock held. */
-    void (*free)(struct nicstride_module *m);
 
     /** Called when the process leaves MPI: ends what is under way to lost peers, and frees what the
      *  row keeps for all windows. Memory of windows that the user forgot is withdrawn after that.

@@ -27,9 +27,9 @@ typedef enum nicstride_way {
     NICSTRIDE_WAY_NOW = 0, /**< done when its call returns: loads, stores, single copy */
     NICSTRIDE_WAY_COMES,   /**< by message: done on arrival */
     NICSTRIDE_WAY_TURN,    /**< through receive buffers: after what came before, at the target */
-    NICSTRIDE_WAY_ROW, /**< a method whose puts keep their order has its own way, from this number
-                          on */
-    NICSTRIDE_WAY_LOOSE = UINT8_MAX /**< no order is kept */
+    NICSTRIDE_WAY_ROW,     /**< any other method has its own way, from this number on, on which puts
+                              keep their order */
+    NICSTRIDE_WAY_SEVERAL = UINT8_MAX /**< several of these */
 } nicstride_way_t;
 
 /** Ways that are told apart: these two, and all others together. */
@@ -38,8 +38,7 @@ enum { NICSTRIDE_ORDER_OTHER = NICSTRIDE_WAY_ROW, NICSTRIDE_ORDERS = NICSTRIDE_O
 /** What was written at a target and is not known to have landed. Zero-initialise. */
 typedef struct nicstride_order {
     uint8_t ways;  /**< the set of ways with such writes */
-    uint8_t other; /**< the way of the others; NICSTRIDE_WAY_LOOSE: several ways, or one without
-                      order */
+    uint8_t other; /**< the way of the others */
     struct {
         uint64_t from, to; /**< the first byte, and the one after the last */
     } of[NICSTRIDE_ORDERS];
@@ -71,7 +70,8 @@ static inline void nicstride_order_note(nicstride_order_t *o, unsigned way, bool
     if (first || to > o->of[i - 1].to)
         __atomic_store_n(&o->of[i - 1].to, to, __ATOMIC_RELAXED);
     if (i == NICSTRIDE_ORDER_OTHER && (first || o->other != way))
-        __atomic_store_n(&o->other, (uint8_t)(first ? way : NICSTRIDE_WAY_LOOSE), __ATOMIC_RELAXED);
+        __atomic_store_n(&o->other, (uint8_t)(first ? way : NICSTRIDE_WAY_SEVERAL),
+                         __ATOMIC_RELAXED);
     if (first)
         __atomic_store_n(&o->ways, (uint8_t)(o->ways | 1u << i), __ATOMIC_RELEASE);
 }
@@ -84,7 +84,7 @@ static inline unsigned nicstride_order_overtakes(const nicstride_order_t *o, uns
         return ways & ~(1u << NICSTRIDE_WAY_COMES);
     if (way == NICSTRIDE_WAY_TURN)
         return ways & ~(1u << NICSTRIDE_WAY_COMES | 1u << NICSTRIDE_WAY_TURN);
-    if (!reads && way != NICSTRIDE_WAY_LOOSE && way == __atomic_load_n(&o->other, __ATOMIC_RELAXED))
+    if (!reads && way == __atomic_load_n(&o->other, __ATOMIC_RELAXED))
         return ways & ~(1u << NICSTRIDE_ORDER_OTHER);
     return ways;
 }

@@ -67,8 +67,7 @@ nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t)
 void nicstride_op_enter_locked(const nicstride_transfer_t *t, nicstride_op_t *op)
 {
     nicstride_enter_locked(t->peer, t->way, !nicstride_writes(t), t->from, t->to);
-    if (op != NULL)
-        nicstride_op_live_locked(op);
+    nicstride_op_live_locked(op);
 }
 
 void nicstride_op_free_locked(nicstride_op_t *op)

@@ -147,5 +147,5 @@ static inline void nicstride_op_live_locked(nicstride_op_t *op)
     TAILQ_INSERT_TAIL(&op->peer->queue.live, op, of_live);
 }
 
-/** Enters an operation of the transfer; NULL: it needs no object. */
+/** Enters an operation of the transfer. */
 void nicstride_op_enter_locked(const nicstride_transfer_t *t, nicstride_op_t *op);

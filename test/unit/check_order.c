@@ -17,8 +17,8 @@
 
 enum { BYTES = 24, STEPS = 60, ROUNDS = 4000, ROW_A = NICSTRIDE_WAY_ROW + 6, ROW_B = ROW_A + 1 };
 
-static const unsigned ways[] = {
-    NICSTRIDE_WAY_NOW, NICSTRIDE_WAY_COMES, NICSTRIDE_WAY_TURN, ROW_A, ROW_B, NICSTRIDE_WAY_LOOSE};
+static const unsigned ways[] = {NICSTRIDE_WAY_NOW, NICSTRIDE_WAY_COMES, NICSTRIDE_WAY_TURN, ROW_A,
+                                ROW_B};
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 /** An operation, numbered from 1, that has begun and has had no effect yet. */
@@ -46,7 +46,7 @@ static bool is_behind(const step_t *a, const step_t *b)
         return b->way == NICSTRIDE_WAY_COMES || b->way == NICSTRIDE_WAY_TURN;
     if (a->way == NICSTRIDE_WAY_TURN)
         return b->way == NICSTRIDE_WAY_TURN;
-    return a->way != NICSTRIDE_WAY_LOOSE && a->way == b->way && !a->reads && !b->reads;
+    return a->way == b->way && !a->reads && !b->reads;
 }
 
 static void take_effect(world_t *w, unsigned i)
@@ -209,8 +209,6 @@ START_TEST(several_rows)
     nicstride_order_landed(&o);
     nicstride_order_note(&o, ROW_B, false, 8, 16);
     ck_assert(!nicstride_order_waits(&o, ROW_B, false, 8, 16));
-    nicstride_order_note(&o, NICSTRIDE_WAY_LOOSE, false, 0, 8);
-    ck_assert(nicstride_order_waits(&o, NICSTRIDE_WAY_LOOSE, false, 0, 8));
 }
 END_TEST
 
