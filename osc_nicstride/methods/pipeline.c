@@ -449,9 +449,9 @@ static void on_move(const nicstride_incoming_t *in)
 }
 
 static const nicstride_handler_t handlers[] = {
-    {NICSTRIDE_MSG_PIPE_PUT, true, on_move},
-    {NICSTRIDE_MSG_PIPE_GET, true, on_move},
-    {NICSTRIDE_MSG_PIPE_ACC, true, on_move},
+    {NICSTRIDE_MSG_PIPE_PUT, on_move},
+    {NICSTRIDE_MSG_PIPE_GET, on_move},
+    {NICSTRIDE_MSG_PIPE_ACC, on_move},
 };
 
 const nicstride_method_row_t nicstride_pipeline = {

@@ -102,7 +102,6 @@ struct nicstride_msg;
 /** How the target handles a kind of message. */
 typedef struct nicstride_handler {
     uint16_t kind; /**< of nicstride_msg_type_t */
-    bool operates; /**< accesses memory of the window, and is counted */
     /** Handles a message. May wait for a lock of elements (window/hold.h), and for nothing else.
      *  Transport lock. */
     void (*handle)(const struct nicstride_incoming *in);

@@ -27,6 +27,9 @@ static bool count_applied(nicstride_module_t *m, nicstride_peer_t *p, const nics
     if (error != 0 && m->applied_error == 0 && (nicstride_is_active(m) || m->epoch.exposed))
         m->applied_error = error;
     nicstride_freed_locked(p, msg);
+    /* That is not reached before this message counts. */
+    if (msg->count != 0)
+        (void)nicstride_rx_flush(&p->flow.rx, msg->count);
     if (!nicstride_rx_applied(&p->flow.rx, error))
         return false;
     nicstride_rx_ack(&p->flow.rx, count_p, error_p);

@@ -102,18 +102,12 @@ static void on_fence(const nicstride_incoming_t *in)
 }
 
 static const nicstride_handler_t handlers[] = {
-    {.kind = NICSTRIDE_MSG_REPLY, .handle = on_reply},
-    {.kind = NICSTRIDE_MSG_FLUSH, .handle = on_flush},
-    {.kind = NICSTRIDE_MSG_ACK, .handle = on_ack},
-    {.kind = NICSTRIDE_MSG_LOCK, .handle = on_lock},
-    {.kind = NICSTRIDE_MSG_UNLOCK, .handle = on_unlock},
-    {.kind = NICSTRIDE_MSG_GRANT, .handle = on_grant},
-    {.kind = NICSTRIDE_MSG_LEAVE, .handle = on_leave},
-    {.kind = NICSTRIDE_MSG_POST, .handle = on_post},
-    {.kind = NICSTRIDE_MSG_COMPLETE, .handle = on_complete},
-    {.kind = NICSTRIDE_MSG_FENCE, .handle = on_fence},
-    {.kind = NICSTRIDE_MSG_KEY, .handle = nicstride_on_key},
-    {.kind = NICSTRIDE_MSG_LAYOUT, .handle = nicstride_on_layout},
+    {NICSTRIDE_MSG_REPLY, on_reply},       {NICSTRIDE_MSG_FLUSH, on_flush},
+    {NICSTRIDE_MSG_ACK, on_ack},           {NICSTRIDE_MSG_LOCK, on_lock},
+    {NICSTRIDE_MSG_UNLOCK, on_unlock},     {NICSTRIDE_MSG_GRANT, on_grant},
+    {NICSTRIDE_MSG_LEAVE, on_leave},       {NICSTRIDE_MSG_POST, on_post},
+    {NICSTRIDE_MSG_COMPLETE, on_complete}, {NICSTRIDE_MSG_FENCE, on_fence},
+    {NICSTRIDE_MSG_KEY, nicstride_on_key}, {NICSTRIDE_MSG_LAYOUT, nicstride_on_layout},
 };
 
 /* The handlers by kind. Written before a window is made; transport lock. */
@@ -184,10 +178,6 @@ static void one_message(const void *header, size_t header_len, const void *data,
     const uint64_t kept = nicstride_msg_kept(&msg);
     if (kept > 0)
         onic_account_arrived(in.p->account, kept);
-    /* This cannot be satisfied yet, so an acknowledgement goes out only with the message's
-     * effect. */
-    if (msg.count != 0 && by_kind[msg.type]->operates)
-        nicstride_flush_asked_locked(in.p, msg.count);
     by_kind[msg.type]->handle(&in);
 }
 

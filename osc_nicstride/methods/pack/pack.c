@@ -109,13 +109,10 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 /* ---- at the target --------------------------------------------------------------------------- */
 
 static const nicstride_handler_t handlers[] = {
-    {NICSTRIDE_MSG_PUT, true, nicstride_on_put},
-    {NICSTRIDE_MSG_PUTV, true, nicstride_on_putv},
-    {NICSTRIDE_MSG_GET, true, nicstride_on_get},
-    {NICSTRIDE_MSG_GETV, true, nicstride_on_getv},
-    {NICSTRIDE_MSG_ACC, true, nicstride_on_accumulate},
-    {NICSTRIDE_MSG_GET_ACC, true, nicstride_on_accumulate},
-    {NICSTRIDE_MSG_CAS, true, nicstride_on_swap},
+    {NICSTRIDE_MSG_PUT, nicstride_on_put},        {NICSTRIDE_MSG_PUTV, nicstride_on_putv},
+    {NICSTRIDE_MSG_GET, nicstride_on_get},        {NICSTRIDE_MSG_GETV, nicstride_on_getv},
+    {NICSTRIDE_MSG_ACC, nicstride_on_accumulate}, {NICSTRIDE_MSG_GET_ACC, nicstride_on_accumulate},
+    {NICSTRIDE_MSG_CAS, nicstride_on_swap},
 };
 
 const nicstride_method_row_t nicstride_pack = {
