@@ -28,8 +28,8 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
-/** The least score at which an engine is opened without being named. A lower one does no better
- *  than the module below, and would cost memory in each process. */
+/** The least score at which an engine is used without being named. A lower one does no better than
+ *  the module below. */
 #define WORTHWHILE 50
 /** The tag next to those of Open MPI's collectives, which go downwards from the one of allgather.
  *  It has none of its own between that and MPI_ANY_TAG. */
@@ -44,18 +44,13 @@ nicbarrier_agreements_t nicbarrier_agreements;
  * do is no error, but takes part in the next allreduce.
  */
 
-/** An endpoint. Length 0 means that there is none. */
-typedef struct endpoint {
-    uint32_t len;
-    unsigned char bytes[NICBARRIER_ENDPOINT_MAX];
-} endpoint_t;
-
 /** A leader's buffers: its own endpoint and those of its partners. Never freed after a message has
  *  failed, since other messages may still use them. */
 typedef struct exchange {
+    nicbarrier_group_t group;
     int partners;
     int32_t partner[NICBARRIER_PARTNERS_MAX];
-    endpoint_t mine, theirs[NICBARRIER_PARTNERS_MAX];
+    nicbarrier_endpoint_t mine, theirs[NICBARRIER_PARTNERS_MAX];
 } exchange_t;
 
 typedef struct agreement {
@@ -97,7 +92,8 @@ static int least(agreement_t *a, int *value_p)
 /** Serialises the making of engines and groups. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static bool is_open[NICBARRIER_ENGINES_MAX];
-/** An engine that has not got through is not tried again by this process, since that takes long. */
+/** An engine that could not be opened, or has not got through, is not tried again by this process,
+ *  since that takes long. */
 static atomic_bool is_barred[NICBARRIER_ENGINES_MAX];
 
 void nicbarrier_close_engines(void)
@@ -122,49 +118,27 @@ static uint64_t draw_key(void)
     return key != 0 ? key : 1;
 }
 
-/** Opens the engine, once in each process, if it may be needed. Returns its score, or 0. */
-static uint8_t open_engine(agreement_t *a, int i)
+/** The engine's score where this process may use it, else 0. */
+static uint8_t score_of(agreement_t *a, int i)
 {
     const nicbarrier_engine_t *engine = nicbarrier_engines[i];
     const int score = engine->score();
     if (a->options.engine == i ? score <= 0 : score < WORTHWHILE)
         return 0;
     if (atomic_load(&is_barred[i])) {
-        nicbarrier_reason(&a->why, "engine %s has not got through between some leaders before",
-                          engine->name);
+        nicbarrier_reason(&a->why, "engine %s has failed here before", engine->name);
         return 0;
     }
-    pthread_mutex_lock(&making);
-    const bool done = is_open[i] || engine->open(&a->config->engines, &a->why) == 0;
-    is_open[i] = done;
-    pthread_mutex_unlock(&making);
-    return done ? (uint8_t)score : 0;
-}
-
-/** Opens what this rank needs if it is a leader; it is member `index` of the `n` of its node. */
-static void open_engines(agreement_t *a, int index, int n)
-{
-    const int size = ompi_comm_size(a->comm), asked = a->options.engine;
-    const int limit = nicbarrier_limit(&a->options, n, size);
-    if (limit == size || index % limit != 0)
-        return;
-    for (int i = NICBARRIER_NODE_ENGINE + 1; nicbarrier_engines[i] != NULL; i++)
-        if (asked == NICBARRIER_ANY_ENGINE || asked == i)
-            a->mine.score[i] = open_engine(a, i);
+    return (uint8_t)score;
 }
 
 /** The facts of this rank. */
 static void find_facts(agreement_t *a)
 {
     const onic_locality_t here = onic_locality();
-    int index = 0, n = 0, first = -1;
-    for (int r = 0; r < ompi_comm_size(a->comm); r++) {
-        if (onic_node_has(a->comm, r)) {
-            first = first < 0 ? r : first;
-            n++;
-            index += r < ompi_comm_rank(a->comm);
-        }
-    }
+    int first = 0;
+    while (!onic_node_has(a->comm, first))
+        first++;
     a->mine =
         (nicbarrier_facts_t){.key = draw_key(),
                              .first = first,
@@ -172,7 +146,8 @@ static void find_facts(agreement_t *a)
                                       (uint64_t)(uint16_t)here.numa << 16 | (uint16_t)here.cache,
                              .processors = here.processors,
                              .processor_set = here.processor_set};
-    open_engines(a, index, n);
+    for (int i = NICBARRIER_NODE_ENGINE + 1; nicbarrier_engines[i] != NULL; i++)
+        a->mine.score[i] = score_of(a, i);
 }
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
@@ -230,7 +205,7 @@ static int exchange(agreement_t *a)
                                 a->plan.rank[x->partner[n]], TAG, a->comm, &requests[n]));
     /* Each has posted its receives before it sends, so that none waits for another in a circle. */
     for (int i = 0; i < x->partners && rc == OMPI_SUCCESS; i++)
-        rc = MCA_PML_CALL(send(&x->mine, offsetof(endpoint_t, bytes) + x->mine.len,
+        rc = MCA_PML_CALL(send(&x->mine, offsetof(nicbarrier_endpoint_t, bytes) + x->mine.len,
                                &ompi_mpi_byte.dt, a->plan.rank[x->partner[i]], TAG,
                                MCA_PML_BASE_SEND_STANDARD, a->comm));
     for (int i = 0; i < n && rc == OMPI_SUCCESS; i++)
@@ -248,14 +223,18 @@ static int exchange(agreement_t *a)
     return rc;
 }
 
+/** Opens the engine, once in each process, and prepares the group. */
 static bool prepare(agreement_t *a)
 {
-    const nicbarrier_group_t group = {a->facts[0].key, a->plan.leaders, a->plan.leader};
     exchange_t *x = a->exchange;
-    a->team->engine = nicbarrier_engines[a->engine];
+    const nicbarrier_engine_t *e = a->team->engine = nicbarrier_engines[a->engine];
+    bool *open = &is_open[a->engine];
+    x->mine.member = a->plan.leader;
     pthread_mutex_lock(&making);
-    const bool done =
-        a->team->engine->prepare(&group, &a->team->net, x->mine.bytes, &x->mine.len, &a->why) == 0;
+    *open = *open || e->open(a->config->thread, &a->why) == 0;
+    if (!*open)
+        atomic_store(&is_barred[a->engine], true);
+    const bool done = *open && e->prepare(&x->group, &a->team->net, &x->mine, &a->why) == 0;
     pthread_mutex_unlock(&making);
     if (!done)
         x->mine.len = 0;
@@ -266,14 +245,10 @@ static bool prepare(agreement_t *a)
 static bool connect_team(agreement_t *a)
 {
     const exchange_t *x = a->exchange;
-    nicbarrier_endpoint_t list[NICBARRIER_PARTNERS_MAX];
-    nicbarrier_endpoints_t all = {x->partners, list};
-    for (int i = 0; i < x->partners; i++) {
-        const endpoint_t *e = &x->theirs[i];
-        if (e->len == 0 || e->len > sizeof(e->bytes))
+    const nicbarrier_endpoints_t all = {x->partners, x->theirs};
+    for (int i = 0; i < x->partners; i++)
+        if (x->theirs[i].len == 0 || x->theirs[i].len > sizeof(x->theirs[i].bytes))
             return false;
-        list[i] = (nicbarrier_endpoint_t){x->partner[i], e->len, e->bytes};
-    }
     pthread_mutex_lock(&making);
     const bool connected = nicbarrier_team_connect(a->team, &all, &a->why) == 0;
     pthread_mutex_unlock(&making);
@@ -320,10 +295,11 @@ static int set_up_network(agreement_t *a, int *able_p)
     int rc = OMPI_SUCCESS;
     a->why.text[0] = '\0';
     if (leads) {
-        a->exchange = need(a, malloc(sizeof(*a->exchange)));
-        a->exchange->partners = nicbarrier_plan_partners(
-            &a->plan, (nicbarrier_schedule_kind_t)a->config->engines.schedule,
-            a->exchange->partner);
+        exchange_t *x = a->exchange = need(a, malloc(sizeof(*x)));
+        x->group = (nicbarrier_group_t){
+            .key = a->facts[0].key, .n = a->plan.leaders, .me = a->plan.leader};
+        nicbarrier_group_plan(&x->group, (nicbarrier_schedule_kind_t)a->config->schedule);
+        x->partners = nicbarrier_partners(&x->group, x->partner);
         *able_p = prepare(a);
         rc = exchange(a);
         *able_p = rc == OMPI_SUCCESS && *able_p && connect_team(a);

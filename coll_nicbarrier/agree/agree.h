@@ -8,11 +8,11 @@
  * it, or find that some rank cannot. It uses collectives of Open MPI's other components; it runs
  * within a blocking barrier, so it may wait.
  *
- * 1. an allgather: what each rank is and has (plan.h)
+ * 1. an allgather: what each rank is and has (plan.h); from it all know the engine
  * 2. each node makes a segment
- * 3. where several leaders are left, endpoints go to the partners of the schedule, and when all are
- *    connected a trial epoch runs: it is no barrier of the user, but shows that messages of the
- *    engine get through
+ * 3. where several leaders are left, they open the engine, endpoints go to the partners of the
+ *    schedule, and when all are connected a trial epoch runs: it is no barrier of the user, but
+ *    shows that messages of the engine get through
  *
  * Behind each part but the first an allreduce asks whether every rank can go on. A rank that cannot
  * takes part up to there, so no rank waits for it. Where a rank has no memory the job ends.
@@ -24,12 +24,13 @@
 #include "coll_nicbarrier/team/team.h"
 #include "ompi/communicator/communicator.h"
 
-/** What this rank asks for. Engine, ppn and the schedule are the same on all ranks. */
+/** What this rank asks for. Engine, ppn and schedule are the same on all ranks. */
 typedef struct nicbarrier_agreement_config {
-    int engine; /**< 1 + its index in nicbarrier_engines; 0: the best */
-    int ppn;    /**< most processes of a node behind one leader; 0: all */
-    int polls;  /**< waiting.h */
-    nicbarrier_engine_settings_t engines;
+    int engine;   /**< 1 + its index in nicbarrier_engines; 0: the best */
+    int ppn;      /**< most processes of a node behind one leader; 0: all */
+    int polls;    /**< waiting.h */
+    int schedule; /**< nicbarrier_schedule_kind_t */
+    bool thread;  /**< engines may have helper threads */
 } nicbarrier_agreement_config_t;
 
 /** Counts of this process. */

@@ -117,16 +117,13 @@ static int add_partner(int32_t partner, int32_t *list, int n)
     return n + 1;
 }
 
-int nicbarrier_plan_partners(const nicbarrier_plan_t *plan, nicbarrier_schedule_kind_t schedule,
-                             int32_t partner[NICBARRIER_PARTNERS_MAX])
+int nicbarrier_partners(const nicbarrier_group_t *group, int32_t partner[NICBARRIER_PARTNERS_MAX])
 {
-    nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-    const int nsteps = nicbarrier_schedule(schedule, plan->leader, plan->leaders, steps);
     int n = 0;
 
-    for (int k = 0; k < nsteps; k++) {
-        n = add_partner(steps[k].send_to, partner, n);
-        n = add_partner(steps[k].wait_for, partner, n);
+    for (int k = 0; k < group->nsteps; k++) {
+        n = add_partner(group->step[k].send_to, partner, n);
+        n = add_partner(group->step[k].wait_for, partner, n);
     }
     return n;
 }

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "coll_nicbarrier/engines/engine.h"
-#include "coll_nicbarrier/schedule/schedule.h"
 #include "coll_nicbarrier/team/waiting.h"
 
 /** What each rank sends to all others. */
@@ -20,7 +19,7 @@ typedef struct nicbarrier_facts {
     int32_t processors;     /**< how many these are; 0: not known */
     int32_t first;          /**< the first rank of its node, as it sees it */
     uint64_t place;         /**< where it runs: near processes have near numbers */
-    uint8_t score[NICBARRIER_ENGINES_MAX]; /**< its score for each engine; 0: not opened */
+    uint8_t score[NICBARRIER_ENGINES_MAX]; /**< its score for each engine; 0: not to be used */
 } nicbarrier_facts_t;
 
 /** What the user asks for. The same on all ranks. */
@@ -66,7 +65,6 @@ int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_options_t 
 /** Most partners of a leader. */
 #define NICBARRIER_PARTNERS_MAX (2 * NICBARRIER_STEPS_MAX)
 
-/** For a leader: writes the indices of its partners in the schedule, each once, and returns their
+/** Writes the indices of a member's partners in its group's schedule, each once, and returns their
  *  number. Partnership is mutual. */
-int nicbarrier_plan_partners(const nicbarrier_plan_t *plan, nicbarrier_schedule_kind_t schedule,
-                             int32_t partner[NICBARRIER_PARTNERS_MAX]);
+int nicbarrier_partners(const nicbarrier_group_t *group, int32_t partner[NICBARRIER_PARTNERS_MAX]);

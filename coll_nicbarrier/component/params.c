@@ -13,11 +13,10 @@
 /** Lower than the priorities of the components that come with Open MPI. */
 #define PRIORITY_INITIAL 5
 
-nicbarrier_state_t nicbarrier_state = {
-    .lock = PTHREAD_MUTEX_INITIALIZER,
-    .params = {.priority = PRIORITY_INITIAL,
-               .setup_call = 8,
-               .agreement = {.polls = 1000, .engines.thread = true}}};
+nicbarrier_state_t nicbarrier_state = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                       .params = {.priority = PRIORITY_INITIAL,
+                                                  .setup_call = 8,
+                                                  .agreement = {.polls = 1000, .thread = true}}};
 nicbarrier_counters_t nicbarrier_counters;
 
 /* ---- performance variables ------------------------------------------------------------------ */
@@ -97,7 +96,7 @@ static const onic_param_t own[] = {
      .help =
          "Which leaders send to which in the network engines: dissemination, pairwise or gather",
      .same = true,
-     .number = VALUE(agreement.engines.schedule),
+     .number = VALUE(agreement.schedule),
      .words = schedules,
      .text = &schedule_word},
     {.name = "thread",
@@ -105,7 +104,7 @@ static const onic_param_t own[] = {
              "sleeps in the kernel otherwise. Without it nonblocking barriers between nodes make "
              "progress only inside MPI calls, and windows of osc_nicstride are not served outside "
              "of them if engine put is the first to start UCX",
-     .flag = VALUE(agreement.engines.thread),
+     .flag = VALUE(agreement.thread),
      .on = true},
     {.name = "verbose",
      .help = "1 prints a line for each communicator with an engine, by its first process, and at "

@@ -38,7 +38,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "coll_nicbarrier/epoch/rule.h"
+#include "coll_nicbarrier/schedule/schedule.h"
 #include "common/support/param.h"
+
+_Static_assert(NICBARRIER_STEPS_MAX == NICBARRIER_RULE_STEPS, "a schedule fits the rule");
 
 /** Why something has failed: one line for the user, without a full stop or a newline. */
 typedef struct nicbarrier_reason {
@@ -57,12 +61,6 @@ __attribute__((format(printf, 2, 3))) static inline int nicbarrier_reason(nicbar
     return -1;
 }
 
-/** Settings for all engines. The agreement ensures that the schedule is the same on all members. */
-typedef struct nicbarrier_engine_settings {
-    int schedule; /**< nicbarrier_schedule_kind_t */
-    bool thread;  /**< a helper thread may be started */
-} nicbarrier_engine_settings_t;
-
 /* ---- groups --------------------------------------------------------------------------------- */
 
 /** The group as the agreement defines it. */
@@ -71,7 +69,24 @@ typedef struct nicbarrier_group {
                      member, the same on all. Never 0 */
     int n;        /**< members, at least 2 */
     int me;       /**< my index among them, 0 .. n - 1 */
+    int nsteps;   /**< my steps in the schedule, which is the same on all members */
+    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
 } nicbarrier_group_t;
+
+/** Sets a group's steps. */
+static inline void nicbarrier_group_plan(nicbarrier_group_t *g, nicbarrier_schedule_kind_t kind)
+{
+    g->nsteps = nicbarrier_schedule(kind, g->me, g->n, g->step);
+}
+
+/** The rule of a group in which nothing was entered. */
+static inline void nicbarrier_group_begin(const nicbarrier_group_t *g, nicbarrier_rule_t *rule)
+{
+    uint64_t sends, waits;
+
+    nicbarrier_schedule_bits(g->step, g->nsteps, &sends, &waits);
+    nicbarrier_rule_init(rule, (uint32_t)g->nsteps, sends, waits);
+}
 
 /** The processes behind a member, on its node (shm.h). The engine enters what has *arrived* there,
  *  also by its helper thread whenever that is awake, so that the network part starts although the
@@ -86,11 +101,11 @@ typedef struct nicbarrier_net nicbarrier_net_t;
 /** Bytes of the longest endpoint of any engine. */
 #define NICBARRIER_ENDPOINT_MAX 8192
 
-/** A member's endpoint, as carried by the agreement. */
+/** A member's endpoint, as the agreement carries it, up to its last byte. */
 typedef struct nicbarrier_endpoint {
-    int32_t member;
-    uint32_t len;
-    const unsigned char *bytes;
+    int32_t member; /**< its index */
+    uint32_t len;   /**< 0: it has none */
+    unsigned char bytes[NICBARRIER_ENDPOINT_MAX];
 } nicbarrier_endpoint_t;
 
 /** The endpoints of at least all partners in the schedule. */
@@ -122,19 +137,19 @@ typedef struct nicbarrier_engine {
      *  counts, and the engine with the greatest is chosen. Cheap, and the same at each call. */
     int (*score)(void);
 
-    /** Starts what the process needs (socket, worker). May be called again after it has failed or
-     * after close. Called within MPI calls only, never within Open MPI's progress. 0, or -1 and the
-     *  reason. */
-    int (*open)(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why);
+    /** Starts what the process needs (socket, worker), and, if it wants one, a helper `thread`. May
+     *  be called again after close. Called within MPI calls only, never within Open MPI's progress.
+     *  0, or -1 and the reason. */
+    int (*open)(bool thread, nicbarrier_reason_t *why);
 
     /** Stops the engine. All groups have been disconnected, and no process of the job needs an
      *  answer of another: all have got this far, or some have not for some seconds. */
     void (*close)(void);
 
-    /** Writes my endpoint for a new group, at most NICBARRIER_ENDPOINT_MAX bytes. *net_p gets the
-     *  engine's state for the group. Returns 0, or -1 and the reason (*net_p is NULL then). */
-    int (*prepare)(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
-                   uint32_t *len_p, nicbarrier_reason_t *why);
+    /** Writes the bytes of my endpoint for a new group, and their number. *net_p gets the engine's
+     *  state for the group. Returns 0, or -1 and the reason (*net_p is NULL then). */
+    int (*prepare)(const nicbarrier_group_t *group, nicbarrier_net_t **net_p,
+                   nicbarrier_endpoint_t *mine, nicbarrier_reason_t *why);
 
     /** Takes the partners' endpoints, which are checked as anything that a peer sends. The group
      *  is ready then. Messages sent before this call, here or there, must not be lost for good.

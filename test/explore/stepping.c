@@ -281,7 +281,7 @@ static void setup(void)
     net.kernel = (nicbarrier_bpf_client_t){.page = &page, .service = 1, .bell = 1};
     net.page = &page;
     net.connected = true;
-    memcpy(net.step, step[0], sizeof(net.step));
+    memcpy(net.group.step, step[0], sizeof(net.group.step));
     for (int k = 0; k < nsteps; k++) {
         net.to[k] = &partner[step[0][k].send_to];
         net.from[k] = &partner[step[0][k].wait_for];

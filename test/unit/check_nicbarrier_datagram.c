@@ -21,7 +21,7 @@
 #include "test/unit/fake_kernel.h"
 #include "test/unit/unit.h"
 
-enum { KEY = 81, COOKIE = 77, ENDPOINT_ROOM = 256 };
+enum { KEY = 81, COOKIE = 77 };
 
 /** So long that no NACK is ever sent: longer than a test may take. */
 enum { NEVER_USEC = 2 * UNIT_SECONDS * 1000000 };
@@ -29,7 +29,6 @@ enum { NEVER_USEC = 2 * UNIT_SECONDS * 1000000 };
 #define COUNT(name) __atomic_load_n(&nicbarrier_datagram_counters.name, __ATOMIC_RELAXED)
 
 static const nicbarrier_engine_t *const engine = &nicbarrier_engine_datagram;
-static const nicbarrier_engine_settings_t settings = {.thread = true};
 
 /** Member 1 of two, and what it knows of member 0, the engine. */
 static struct {
@@ -96,18 +95,18 @@ static void open_engine(void)
 {
     nicbarrier_reason_t why = {""};
     nicbarrier_datagram_config.interface = "lo";
-    ck_assert_int_eq(engine->open(&settings, &why), 0);
+    ck_assert_int_eq(engine->open(true, &why), 0);
 }
 
 static nicbarrier_net_t *prepare(uint64_t key)
 {
-    const nicbarrier_group_t group = {.key = key, .n = 2};
-    unsigned char endpoint[ENDPOINT_ROOM];
+    nicbarrier_group_t group = {.key = key, .n = 2};
+    nicbarrier_endpoint_t theirs;
     nicbarrier_net_t *made;
     nicbarrier_reason_t why = {""};
-    uint32_t len;
-    ck_assert_int_eq(engine->prepare(&group, &made, endpoint, &len, &why), 0);
-    ck_assert_ptr_null(nicbarrier_udp_address_decode(endpoint, len, &partner.theirs));
+    nicbarrier_group_plan(&group, NICBARRIER_DISSEMINATION);
+    ck_assert_int_eq(engine->prepare(&group, &made, &theirs, &why), 0);
+    ck_assert_ptr_null(nicbarrier_udp_address_decode(theirs.bytes, theirs.len, &partner.theirs));
     return made;
 }
 
@@ -115,14 +114,14 @@ static nicbarrier_net_t *prepare(uint64_t key)
 static bool connects(nicbarrier_net_t *made, nicbarrier_shm_t *node, nicbarrier_reason_t *why)
 {
     nicbarrier_udp_address_t mine = partner.theirs;
-    const nicbarrier_endpoint_t list[] = {
-        {1, nicbarrier_udp_address_size(&mine), (const unsigned char *)&mine}};
-    const nicbarrier_endpoints_t endpoints = {1, list};
+    nicbarrier_endpoint_t list = {.member = 1, .len = nicbarrier_udp_address_size(&mine)};
+    const nicbarrier_endpoints_t endpoints = {1, &list};
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(a);
     ck_assert_int_eq(getsockname(partner.fd, (struct sockaddr *)&a, &size), 0);
     mine.port = a.sin_port;
     mine.cookie = COOKIE;
+    memcpy(list.bytes, &mine, list.len);
     return engine->connect(made, &endpoints, node, why) == 0;
 }
 
@@ -359,19 +358,18 @@ END_TEST
 
 START_TEST(reasons)
 {
-    nicbarrier_engine_settings_t alone = {.thread = false};
     nicbarrier_reason_t why = {""};
     nicbarrier_datagram_config.interface = "no-such-if";
-    ck_assert_int_ne(engine->open(&settings, &why), 0);
+    ck_assert_int_ne(engine->open(true, &why), 0);
     ck_assert_ptr_nonnull(strstr(why.text, "no-such-if"));
     nicbarrier_datagram_config.interface = "lo";
-    ck_assert_int_ne(engine->open(&alone, &why), 0);
+    ck_assert_int_ne(engine->open(false, &why), 0);
     ck_assert_ptr_nonnull(strstr(why.text, "helper thread"));
 
     begin(1000, NULL);
     net = prepare(KEY + 1);
-    const nicbarrier_endpoint_t list[] = {{1, 7, (const unsigned char *)"0123456"}};
-    const nicbarrier_endpoints_t endpoints = {1, list};
+    const nicbarrier_endpoint_t list = {1, 7, "0123456"};
+    const nicbarrier_endpoints_t endpoints = {1, &list};
     ck_assert_int_ne(engine->connect(net, &endpoints, NULL, &why), 0);
     ck_assert_ptr_nonnull(strstr(why.text, "member 1"));
     engine->disconnect(net);

@@ -150,18 +150,18 @@ static void check_partners(const world_t *w, nicbarrier_schedule_kind_t schedule
     int n[RANKS_MAX];
     const nicbarrier_plan_t *p = &w->plan[0];
 
-    for (int32_t k = 0; k < p->leaders; k++)
-        n[k] = nicbarrier_plan_partners(&w->plan[p->rank[k]], schedule, partner[k]);
     for (int32_t k = 0; k < p->leaders; k++) {
-        nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-        const int nsteps = nicbarrier_schedule(schedule, k, p->leaders, steps);
-        for (int i = 0; i < nsteps; i++) {
-            UNIT_CHECK(steps[i].send_to < 0 || has(partner[k], n[k], steps[i].send_to));
-            UNIT_CHECK(steps[i].wait_for < 0 || has(partner[k], n[k], steps[i].wait_for));
+        nicbarrier_group_t g = {.n = p->leaders, .me = k};
+        nicbarrier_group_plan(&g, schedule);
+        n[k] = nicbarrier_partners(&g, partner[k]);
+        for (int i = 0; i < g.nsteps; i++) {
+            UNIT_CHECK(g.step[i].send_to < 0 || has(partner[k], n[k], g.step[i].send_to));
+            UNIT_CHECK(g.step[i].wait_for < 0 || has(partner[k], n[k], g.step[i].wait_for));
         }
+    }
+    for (int32_t k = 0; k < p->leaders; k++)
         for (int32_t other = 0; other < p->leaders; other++)
             UNIT_CHECK(has(partner[k], n[k], other) == has(partner[other], n[other], k));
-    }
 }
 
 static void check_all(world_t *w)

@@ -11,15 +11,14 @@
 #include "coll_nicbarrier/engines/shm/shm.h"
 #include "test/unit/nicbarrier_conformance.h"
 
-enum { ENDPOINT_ROOM = 512, NODE_ROOM = 2048 };
+enum { NODE_ROOM = 2048 };
 
 static struct {
     const nicbarrier_engine_t *engine;
     nicbarrier_schedule_kind_t schedule;
     int n;
     nicbarrier_net_t *net[CONFORMANCE_MEMBERS_MAX];
-    unsigned char bytes[CONFORMANCE_MEMBERS_MAX][ENDPOINT_ROOM];
-    uint32_t len[CONFORMANCE_MEMBERS_MAX];
+    nicbarrier_endpoint_t endpoint[CONFORMANCE_MEMBERS_MAX];
     /** Of members that here_connect connects: a node on which each is alone. */
     nicbarrier_shm_t node[CONFORMANCE_MEMBERS_MAX];
     _Alignas(128) unsigned char memory[CONFORMANCE_MEMBERS_MAX][NODE_ROOM];
@@ -31,38 +30,32 @@ static void here_prepare(void)
     nicbarrier_reason_t why = {""};
 
     for (int i = 0; i < here.n; i++) {
-        const nicbarrier_group_t group = {.key = 7, .n = here.n, .me = i};
-        unsigned char endpoint[NICBARRIER_ENDPOINT_MAX];
+        nicbarrier_group_t group = {.key = 7, .n = here.n, .me = i};
 
-        ck_assert_int_eq(here.engine->prepare(&group, &here.net[i], endpoint, &here.len[i], &why),
-                         0);
-        ck_assert_uint_le(here.len[i], ENDPOINT_ROOM);
-        memcpy(here.bytes[i], endpoint, here.len[i]);
+        nicbarrier_group_plan(&group, here.schedule);
+        here.endpoint[i].member = i;
+        ck_assert_int_eq(here.engine->prepare(&group, &here.net[i], &here.endpoint[i], &why), 0);
     }
 }
 
 static void here_begin(const nicbarrier_engine_t *engine, int n,
                        nicbarrier_schedule_kind_t schedule)
 {
-    const nicbarrier_engine_settings_t settings = {.schedule = (int)schedule};
     nicbarrier_reason_t why = {""};
 
     memset(&here, 0, sizeof(here));
     here.engine = engine;
     here.schedule = schedule;
     here.n = n;
-    ck_assert_int_eq(engine->open(&settings, &why), 0);
+    ck_assert_int_eq(engine->open(false, &why), 0);
     here_prepare();
 }
 
 static void connect_with(int i, nicbarrier_shm_t *node)
 {
-    nicbarrier_endpoint_t list[CONFORMANCE_MEMBERS_MAX];
-    const nicbarrier_endpoints_t endpoints = {here.n, list};
+    const nicbarrier_endpoints_t endpoints = {here.n, here.endpoint};
     nicbarrier_reason_t why = {""};
 
-    for (int k = 0; k < here.n; k++)
-        list[k] = (nicbarrier_endpoint_t){k, here.len[k], here.bytes[k]};
     ck_assert_int_eq(here.engine->connect(here.net[i], &endpoints, node, &why), 0);
 }
 

@@ -16,14 +16,14 @@
 #include "coll_nicbarrier/engines/datagram/state.h"
 #include "test/unit/nicbarrier_conformance.h"
 
-enum { MEMBERS_MAX = CONFORMANCE_MEMBERS_MAX, ENDPOINT_ROOM = 512 };
+enum { MEMBERS_MAX = CONFORMANCE_MEMBERS_MAX };
 
 static const nicbarrier_engine_t *const engine = &nicbarrier_engine_datagram;
 
 /** The endpoints, which the agreement would carry; and what the barriers order. */
 typedef struct shared {
-    unsigned char endpoint[MEMBERS_MAX][ENDPOINT_ROOM];
-    uint32_t len[MEMBERS_MAX];
+    nicbarrier_schedule_kind_t schedule;
+    nicbarrier_endpoint_t endpoint[MEMBERS_MAX];
     conformance_notes_t notes;
 } shared_t;
 
@@ -76,24 +76,20 @@ typedef struct member {
 
 static void prepare(member_t *m)
 {
-    const nicbarrier_group_t group = {.key = 99, .n = m->n, .me = m->me};
-    unsigned char endpoint[NICBARRIER_ENDPOINT_MAX];
+    nicbarrier_group_t group = {.key = 99, .n = m->n, .me = m->me};
+    nicbarrier_endpoint_t *mine = &m->shared->endpoint[m->me];
     nicbarrier_reason_t why = {""};
-    uint32_t len;
 
-    EXPECT(engine->prepare(&group, &m->net, endpoint, &len, &why) == 0 && len <= ENDPOINT_ROOM);
-    memcpy(m->shared->endpoint[m->me], endpoint, len);
-    m->shared->len[m->me] = len;
+    nicbarrier_group_plan(&group, m->shared->schedule);
+    mine->member = m->me;
+    EXPECT(engine->prepare(&group, &m->net, mine, &why) == 0);
 }
 
 static void connect_member(member_t *m)
 {
-    nicbarrier_endpoint_t list[MEMBERS_MAX];
-    const nicbarrier_endpoints_t endpoints = {m->n, list};
+    const nicbarrier_endpoints_t endpoints = {m->n, m->shared->endpoint};
     nicbarrier_reason_t why = {""};
 
-    for (int i = 0; i < m->n; i++)
-        list[i] = (nicbarrier_endpoint_t){i, m->shared->len[i], m->shared->endpoint[i]};
     if (engine->connect(m->net, &endpoints, NULL, &why) != 0) {
         fprintf(stderr, "member %d: %s\n", m->me, why.text);
         _exit(1);
@@ -165,9 +161,8 @@ static void serve(member_t *m, int socket)
     }
 }
 
-static void child(int me, int n, nicbarrier_schedule_kind_t schedule, int socket)
+static void child(int me, int n, int socket)
 {
-    const nicbarrier_engine_settings_t settings = {.schedule = (int)schedule, .thread = true};
     member_t member = {.me = me, .n = n, .shared = members.shared}, *m = &member;
     nicbarrier_reason_t why = {""};
 
@@ -176,7 +171,7 @@ static void child(int me, int n, nicbarrier_schedule_kind_t schedule, int socket
     nicbarrier_datagram_config.drop = 100;
     nicbarrier_datagram_config.interface = "lo";
     members.set_up(me);
-    EXPECT(engine->open(&settings, &why) == 0);
+    EXPECT(engine->open(true, &why) == 0);
     serve(m, socket);
     _exit(0);
 }
@@ -211,6 +206,7 @@ void members_begin(int n, nicbarrier_schedule_kind_t schedule, void (*set_up)(in
     members.shared = mmap(NULL, sizeof(*members.shared), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(members.shared, MAP_FAILED);
+    members.shared->schedule = schedule;
     for (int i = 0; i < n; i++) {
         int pair[2];
         ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
@@ -220,7 +216,7 @@ void members_begin(int n, nicbarrier_schedule_kind_t schedule, void (*set_up)(in
             for (int k = 0; k < i; k++)
                 close(members.socket[k]);
             close(pair[0]);
-            child(i, n, schedule, pair[1]);
+            child(i, n, pair[1]);
         }
         ck_assert_int_gt(members.pid[i], 0);
         close(pair[1]);

@@ -11,7 +11,7 @@
 /* ---- prepare -------------------------------------------------------------------------------- */
 
 int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p,
-                                void *bytes, uint32_t *len_p, nicbarrier_reason_t *why)
+                                nicbarrier_endpoint_t *mine, nicbarrier_reason_t *why)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     *net_p = NULL;
@@ -25,13 +25,9 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
     if (net == NULL)
         return nicbarrier_reason(why, "memory is exhausted");
     net->group = *group;
-    const int nsteps = nicbarrier_schedule((nicbarrier_schedule_kind_t)d->schedule, group->me,
-                                           group->n, net->step);
-    uint64_t sends, waits;
-    nicbarrier_schedule_bits(net->step, nsteps, &sends, &waits);
-    nicbarrier_rule_init(&net->rule, (uint32_t)nsteps, sends, waits);
+    nicbarrier_group_begin(group, &net->rule);
     nicbarrier_nacks_init(&net->nacks, &d->timing);
-    *len_p = nicbarrier_udp_describe(bytes);
+    mine->len = nicbarrier_udp_describe(mine->bytes);
     /* From here on the group is known. For an unknown group every NACK is answered as if granted
      * (input.c). */
     nicbarrier_datagram_lock();
@@ -71,7 +67,7 @@ static int find_partners(nicbarrier_net_t *net, const nicbarrier_endpoints_t *en
                          nicbarrier_reason_t *why)
 {
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
-        const nicbarrier_step_t *s = &net->step[k];
+        const nicbarrier_step_t *s = &net->group.step[k];
         const bool sends = s->send_to != NICBARRIER_NOBODY;
         const bool waits = s->wait_for != NICBARRIER_NOBODY;
         net->to[k] = sends ? partner_of(net, s->send_to, endpoints, why) : NULL;

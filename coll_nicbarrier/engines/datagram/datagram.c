@@ -22,12 +22,11 @@ static void set_timing(int usec)
         .first = first, .cap = cap, .most = cap > MOST_NSEC ? cap : MOST_NSEC};
 }
 
-static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
+static int datagram_open(bool thread, nicbarrier_reason_t *why)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     memset(d, 0, sizeof(*d));
-    d->schedule = settings->schedule;
-    if (!settings->thread)
+    if (!thread)
         return nicbarrier_reason(
             why, "datagrams need the helper thread: a process that is not in MPI must "
                  "repeat what others have missed");

@@ -18,7 +18,7 @@
  *  receiver of that step. */
 static bool fits(const nicbarrier_net_t *net, const nicbarrier_packet_t *p, bool upwards)
 {
-    const nicbarrier_step_t *s = &net->step[p->at];
+    const nicbarrier_step_t *s = &net->group.step[p->at];
     if (p->at >= net->rule.nsteps)
         return false;
     return upwards ? s->send_to == (int32_t)p->sender && s->send_at == p->from_at

@@ -70,7 +70,7 @@ bool nicbarrier_offload(nicbarrier_net_t *net, nicbarrier_reason_t *why)
     char interface[IF_NAMESIZE];
     for (uint32_t k = 0; k < net->rule.nsteps; k++)
         if (net->from[k] != NULL)
-            first.named[k] = name_of(&net->step[k], k);
+            first.named[k] = name_of(&net->group.step[k], k);
     if (find_interface(net, interface, why) != 0 ||
         nicbarrier_bpf_client_install(&net->kernel, &id, &first, interface, net->partner[0].at,
                                       why) != 0)

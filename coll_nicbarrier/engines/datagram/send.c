@@ -38,9 +38,10 @@ void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t ki
                               uint64_t word)
 {
     const bool upwards = kind == NICBARRIER_PACKET_NACK;
+    const nicbarrier_step_t *s = &net->group.step[k];
     const nicbarrier_partner_t *to = upwards ? net->from[k] : net->to[k];
     const nicbarrier_packet_t p = {.kind = (uint8_t)kind,
-                                   .at = upwards ? net->step[k].wait_at : net->step[k].send_at,
+                                   .at = upwards ? s->wait_at : s->send_at,
                                    .from_at = (uint8_t)k,
                                    .sender = (uint32_t)net->group.me,
                                    .cookie = to->cookie,

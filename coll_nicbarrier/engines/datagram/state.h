@@ -29,10 +29,7 @@
 #include "coll_nicbarrier/engines/datagram/udp.h"
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/epoch/nack.h"
-#include "coll_nicbarrier/schedule/schedule.h"
 #include "common/support/clock.h"
-
-_Static_assert(NICBARRIER_STEPS_MAX == NICBARRIER_RULE_STEPS, "a schedule fits the rule");
 
 /* ---- state: send.c --------------------------------------------------------------------------- */
 
@@ -60,7 +57,6 @@ struct nicbarrier_net {
     _Atomic(nicbarrier_bpf_page_t *) page; /**< NULL: this process takes the steps */
     uint64_t taken;                        /**< words that the kernel has taken, counted so far */
     nicbarrier_nacks_t nacks;
-    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
     int npartners;
     nicbarrier_partner_t partner[2 * NICBARRIER_STEPS_MAX];
     nicbarrier_partner_t *to[NICBARRIER_STEPS_MAX];   /**< by step; NULL: none */
@@ -68,7 +64,6 @@ struct nicbarrier_net {
 };
 
 typedef struct nicbarrier_datagram {
-    int schedule; /**< nicbarrier_schedule_kind_t */
     nicbarrier_timing_t timing;
     uint32_t cookie;           /**< must be in packets to this process */
     uint64_t random;           /**< state of the random numbers for drop */
@@ -186,7 +181,7 @@ void nicbarrier_datagram_stop_thread(void);
 /* ---- connect.c: functions of the engine, see engine.h ---------------------------------------- */
 
 int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p,
-                                void *bytes, uint32_t *len_p, nicbarrier_reason_t *why);
+                                nicbarrier_endpoint_t *mine, nicbarrier_reason_t *why);
 int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                                 nicbarrier_shm_t *node, nicbarrier_reason_t *why);
 void nicbarrier_datagram_disconnect(nicbarrier_net_t *net);

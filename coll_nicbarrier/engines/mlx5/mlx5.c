@@ -66,13 +66,14 @@ static void progress_all(void)
 
 /* ---- the engine ----------------------------------------------------------------------------- */
 
-static int mlx5_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
+static int mlx5_open(bool thread, nicbarrier_reason_t *why)
 {
     onic_verbs_reason_t reason;
     struct ibv_port_attr attr;
     struct ibv_context *context;
     const char *obstacle;
 
+    (void)thread;
     if (onic_verbs_port_open(&mlx5.port, &reason) != 0)
         return nicbarrier_reason(why, "%.199s", reason.text);
     memset(&attr, 0, sizeof(attr));
@@ -81,7 +82,6 @@ static int mlx5_open(const nicbarrier_engine_settings_t *settings, nicbarrier_re
                    ? "it has no port"
                    : nicbarrier_mlx5_obstacle(context);
     mlx5.mtu = (uint8_t)attr.active_mtu;
-    mlx5.schedule = settings->schedule;
     mlx5.depth = (uint32_t)prepost;
     if (obstacle != NULL) {
         nicbarrier_reason(why, "engine mlx5: device %s cannot take the steps: %s",
@@ -103,15 +103,15 @@ static void mlx5_close(void)
     onic_verbs_port_close(&mlx5.port);
 }
 
-static int mlx5_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
-                        uint32_t *len_p, nicbarrier_reason_t *why)
+static int mlx5_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p,
+                        nicbarrier_endpoint_t *mine, nicbarrier_reason_t *why)
 {
     nicbarrier_net_t *net = calloc(1, sizeof(*net));
 
     *net_p = NULL;
     if (net == NULL)
         return nicbarrier_reason(why, "memory is exhausted");
-    if (nicbarrier_mlx5_make(net, &mlx5, group, bytes, len_p, why) != 0) {
+    if (nicbarrier_mlx5_make(net, &mlx5, group, mine, why) != 0) {
         nicbarrier_mlx5_free(net);
         return -1;
     }
@@ -202,9 +202,9 @@ const nicbarrier_engine_t nicbarrier_engine_mlx5 = {
 
 #else
 
-static int never(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
+static int never(bool thread, nicbarrier_reason_t *why)
 {
-    (void)settings;
+    (void)thread;
     return nicbarrier_reason(why, "engine mlx5: this build is without libibverbs and mlx5dv");
 }
 

@@ -88,7 +88,8 @@ typedef struct mlx5_endpoint {
 
 _Static_assert(sizeof(mlx5_endpoint_t) <= NICBARRIER_ENDPOINT_MAX, "an endpoint is carried whole");
 
-static void write_endpoint(const nicbarrier_net_t *net, const nicbarrier_mlx5_t *m, void *bytes)
+static void write_endpoint(const nicbarrier_net_t *net, const nicbarrier_mlx5_t *m,
+                           nicbarrier_endpoint_t *to)
 {
     mlx5_endpoint_t mine = {.terms = {.address = m->port.mine,
                                       .mtu = m->mtu,
@@ -99,7 +100,8 @@ static void write_endpoint(const nicbarrier_net_t *net, const nicbarrier_mlx5_t 
         mine.out[k] = net->out[k].qp != NULL ? net->out[k].qp->qp_num : 0;
         mine.in[k] = net->in[k].qp != NULL ? net->in[k].qp->qp_num : 0;
     }
-    memcpy(bytes, &mine, sizeof(mine));
+    memcpy(to->bytes, &mine, sizeof(mine));
+    to->len = sizeof(mine);
 }
 
 /** Reads a member's endpoint for one end of a connection in step k: the end that waits (`waits`),
@@ -121,23 +123,18 @@ static bool read_endpoint(const nicbarrier_endpoints_t *all, int32_t member, uin
 /* ---- making, connecting, freeing ------------------------------------------------------------ */
 
 int nicbarrier_mlx5_make(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m,
-                         const nicbarrier_group_t *group, void *bytes, uint32_t *len_p,
+                         const nicbarrier_group_t *group, nicbarrier_endpoint_t *mine,
                          nicbarrier_reason_t *why)
 {
-    const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)m->schedule, group->me, group->n,
-                                      net->step);
-    uint64_t sends, waits;
-
-    nicbarrier_schedule_bits(net->step, n, &sends, &waits);
-    nicbarrier_rule_init(&net->rule, (uint32_t)n, sends, waits);
+    net->group = *group;
+    nicbarrier_group_begin(group, &net->rule);
     net->depth = m->depth;
     if (!make_words(net, m->port.pd) || !make_completions(net, m->port.context) ||
         !make_pairs(net, &m->port))
         return nicbarrier_reason(why,
                                  "verbs: device %s does not give registered memory and queue pairs",
                                  ibv_get_device_name(m->port.context->device));
-    write_endpoint(net, m, bytes);
-    *len_p = sizeof(mlx5_endpoint_t);
+    write_endpoint(net, m, mine);
     return 0;
 }
 
@@ -160,7 +157,7 @@ int nicbarrier_mlx5_connect(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m,
     bool done = true;
 
     for (uint32_t k = 0; k < net->rule.nsteps && done; k++) {
-        const nicbarrier_step_t *s = &net->step[k];
+        const nicbarrier_step_t *s = &net->group.step[k];
 
         if (net->out[k].qp != NULL) {
             done = read_endpoint(endpoints, s->send_to, s->send_at, true, &theirs) &&

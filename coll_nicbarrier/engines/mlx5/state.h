@@ -23,14 +23,12 @@
 
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/engines/mlx5/chain.h"
-#include "coll_nicbarrier/schedule/schedule.h"
 #include "common/transport/verbs/connect.h"
 
 /** State of the process, shared by all groups. */
 typedef struct nicbarrier_mlx5 {
     onic_verbs_port_t port;
     uint8_t mtu;    /**< as verbs has it */
-    int schedule;   /**< nicbarrier_schedule_kind_t */
     uint32_t depth; /**< epochs for which rings have room */
 } nicbarrier_mlx5_t;
 
@@ -52,7 +50,7 @@ struct nicbarrier_net {
     nicbarrier_net_t *next;
     nicbarrier_shm_t *node; /**< NULL: none, or it is leaving */
     nicbarrier_rule_t rule;
-    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
+    nicbarrier_group_t group;
     uint32_t depth;  /**< epochs for which each ring has room, at least 1 */
     uint64_t posted; /**< epochs up to this one have been posted to all rings */
     bool connected, leaving;
@@ -70,7 +68,7 @@ struct nicbarrier_net {
 /** Makes the memory and queue pairs of a group, and writes its endpoint. 0, or -1 and the reason;
  *  then nicbarrier_mlx5_free follows. */
 int nicbarrier_mlx5_make(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m,
-                         const nicbarrier_group_t *group, void *bytes, uint32_t *len_p,
+                         const nicbarrier_group_t *group, nicbarrier_endpoint_t *mine,
                          nicbarrier_reason_t *why);
 /** Connects all queue pairs. Errors as above. */
 int nicbarrier_mlx5_connect(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m,

@@ -18,7 +18,6 @@
 
 #include <stdlib.h>
 
-#include "coll_nicbarrier/schedule/schedule.h"
 #include "common/transport/ucx/adapters.h"
 #include "common/transport/transport.h"
 
@@ -28,7 +27,6 @@
 /** All groups: connected; leaving (disconnected with words still to be put); or gone (UCX may still
  *  report on puts to lost partners). Transport lock. */
 static nicbarrier_net_t *nets;
-static int schedule_kind;
 
 /* ---- all groups; the transport lock is held
  * ------------------------------------------------------ */
@@ -88,11 +86,9 @@ static int progress_all(void)
 
 /* ---- the engine ----------------------------------------------------------------------------- */
 
-static int put_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
+static int put_open(bool thread, nicbarrier_reason_t *why)
 {
-    onic_transport_config_t config = {.server_thread = settings->thread,
-                                      .server_idle_usec = IDLE_USEC};
-    schedule_kind = settings->schedule;
+    onic_transport_config_t config = {.server_thread = thread, .server_idle_usec = IDLE_USEC};
     if (onic_transport_open(&config) != 0)
         return nicbarrier_reason(why, "UCX could not be started");
     onic_transport_set_fns(ONIC_AM_COLL,
@@ -117,8 +113,8 @@ static void put_close(void)
     }
 }
 
-static int put_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
-                       uint32_t *len_p, nicbarrier_reason_t *why)
+static int put_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p,
+                       nicbarrier_endpoint_t *mine, nicbarrier_reason_t *why)
 {
     nicbarrier_net_t *net = calloc(1, sizeof(*net));
     *net_p = NULL;
@@ -132,15 +128,14 @@ static int put_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p
         return -1;
     }
     net->flag = onic_region_base(net->region);
-    const size_t len = onic_region_describe(net->region, bytes, NICBARRIER_ENDPOINT_MAX);
-    if (len == 0) {
+    mine->len = (uint32_t)onic_region_describe(net->region, mine->bytes, NICBARRIER_ENDPOINT_MAX);
+    if (mine->len == 0) {
         nicbarrier_reason(why, "UCX's address and memory key are longer than %d bytes",
                           NICBARRIER_ENDPOINT_MAX);
         nicbarrier_put_flags_give(net->region, true);
         free(net);
         return -1;
     }
-    *len_p = (uint32_t)len;
     *net_p = net;
     return 0;
 }
@@ -165,19 +160,15 @@ static int open_outlet(nicbarrier_net_t *net, nicbarrier_outlet_t *out,
 static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                        nicbarrier_shm_t *node, nicbarrier_reason_t *why)
 {
-    nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-    uint64_t sends, waits;
+    const nicbarrier_step_t *step = net->group.step;
     int rc = 0;
-    const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)schedule_kind, net->group.me,
-                                      net->group.n, steps);
-    nicbarrier_schedule_bits(steps, n, &sends, &waits);
-    nicbarrier_rule_init(&net->rule, (uint32_t)n, sends, waits);
+    nicbarrier_group_begin(&net->group, &net->rule);
     net->node = node;
     onic_transport_lock();
     net->losses = onic_transport_losses();
-    for (int k = 0; k < n && rc == 0; k++)
-        if (steps[k].send_to != NICBARRIER_NOBODY)
-            rc = open_outlet(net, &net->outlet[k], &steps[k], endpoints, why);
+    for (int k = 0; k < net->group.nsteps && rc == 0; k++)
+        if (step[k].send_to != NICBARRIER_NOBODY)
+            rc = open_outlet(net, &net->outlet[k], &step[k], endpoints, why);
     net->next = nets;
     nets = net;
     onic_transport_ask(ONIC_AM_COLL, ONIC_LOCKED);
