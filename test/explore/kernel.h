@@ -162,6 +162,7 @@ static void kernel_plan(unsigned i, const nicbarrier_step_t *step, int nsteps)
                 kernel_packet(s, i, (unsigned)k, NICBARRIER_PACKET_REPEAT, 1);
             fill_skb(&b, i);
             frame_make(b.bytes, i, (uint32_t)s->send_to, &p);
+            page.port = *(const uint16_t *)(b.bytes + FRAME_UDP);
             (void)nicbarrier_out(&b.skb);
         }
         if (s->wait_for != NICBARRIER_NOBODY) {

@@ -204,10 +204,16 @@ static int wait_a_msec(const struct timespec *time)
     return 0;
 }
 
-int nicbarrier_bpf_ask(int service, const nicbarrier_bpf_id_t *id, nicbarrier_bpf_reply_t *reply)
+int nicbarrier_bpf_ask(int service, const nicbarrier_bpf_id_t *id, nicbarrier_reason_t *why)
 {
-    (void)service, (void)id, (void)reply;
+    (void)service, (void)id, (void)why;
     return -1;
+}
+
+uint32_t nicbarrier_udp_describe(void *bytes)
+{
+    memset(bytes, 0, sizeof(nicbarrier_udp_address_t));
+    return 0;
 }
 
 int nicbarrier_bpf_local_connect(const char *interface)

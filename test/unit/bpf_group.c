@@ -97,6 +97,7 @@ void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t sched
 static void fill_page(const bpf_group_t *g, bpf_member_t *m)
 {
     m->page->rule = m->rule;
+    m->page->port = htons((uint16_t)(2000 + (m - g->member)));
     for (uint32_t k = 0; k < m->rule.nsteps; k++) {
         const nicbarrier_step_t *s = &m->step[k];
         bpf_flight_t f;

@@ -364,6 +364,10 @@ START_TEST(moved)
         f.bytes[33] += 7;
         f.bytes[25] -= 7;
         bpf_group_leave(&f);
+        /* That of another process, from its own port, is not learned. */
+        f.bytes[33]++;
+        f.bytes[35]++;
+        bpf_group_leave(&f);
     }
     bpf_group_end(&group);
 }

@@ -8,7 +8,6 @@
  * what it refuses, and what others cannot do to a group. That barriers are right there,
  * check_nicbarrier_bpf_conformance tests.
  */
-#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -23,24 +22,18 @@ enum { NOBODY = 65534, STRANGER = 65533 };
 
 static const nicbarrier_bpf_id_t some = {.key = 7, .cookie = 100};
 
+static nicbarrier_reason_t why;
+
 /** Asks over a new connection for a group, which lives as long as that.
- *  @return the connection, or -1 and errno */
+ *  @return the connection, or -1 and the reason */
 static int group(uint32_t cookie)
 {
     const nicbarrier_bpf_id_t id = {.key = 7, .cookie = cookie};
-    nicbarrier_bpf_reply_t reply;
     const int fd = nicbarrier_bpf_local_connect("eth0");
     ck_assert_int_ge(fd, 0);
-    const int page = nicbarrier_bpf_ask(fd, &id, &reply);
-    if (page >= 0) {
-        close(page);
-        return fd;
-    }
-    const int error = errno;
-    ck_assert_uint_ne(strlen(reply.text), 0);
-    close(fd);
-    errno = error;
-    return -1;
+    const int page = nicbarrier_bpf_ask(fd, &id, &why);
+    close(page >= 0 ? page : fd);
+    return page >= 0 ? fd : -1;
 }
 
 /** What was there before is gone as soon as the service has looked. */
@@ -52,13 +45,14 @@ static int group_soon(uint32_t cookie)
     return fd;
 }
 
-/** Sends bytes over a connection; the error of the reply, and the page that came with it. */
-static int send_raw(int fd, const void *bytes, size_t len, int descriptor, int *page)
+/** Sends bytes over a connection; the text of the reply, and the page that came with it. */
+static const char *send_raw(int fd, const void *bytes, size_t len, int descriptor, int *page)
 {
-    nicbarrier_bpf_reply_t reply;
+    static char text[NICBARRIER_BPF_REPLY];
     ck_assert_int_eq(nicbarrier_bpf_local_send(fd, bytes, len, descriptor), 0);
-    ck_assert_int_eq(nicbarrier_bpf_local_receive(fd, &reply, sizeof(reply), page), sizeof(reply));
-    return (int)reply.error;
+    const ssize_t n = nicbarrier_bpf_local_receive(fd, text, sizeof(text), page);
+    ck_assert(n > 0 && text[n - 1] == '\0');
+    return text;
 }
 
 START_TEST(requests)
@@ -68,18 +62,18 @@ START_TEST(requests)
     bpf_hosts_go(0, NOBODY);
     const int fd = nicbarrier_bpf_local_connect("eth0");
     r.version++;
-    ck_assert_int_eq(send_raw(fd, &r, sizeof(r), -1, &page), EPROTO);
+    ck_assert_str_eq(send_raw(fd, &r, sizeof(r), -1, &page), "another version of ompi-nic");
     r.version--;
-    ck_assert_int_eq(send_raw(fd, &r, sizeof(r) - 1, -1, &page), EPROTO);
+    ck_assert_str_eq(send_raw(fd, &r, sizeof(r) - 1, -1, &page), "another version of ompi-nic");
     ck_assert_int_eq(page, -1);
     /* A descriptor that comes with a request is not kept. */
-    ck_assert_int_eq(send_raw(fd, &r, sizeof(r), fd, &page), 0);
+    ck_assert_str_eq(send_raw(fd, &r, sizeof(r), fd, &page), "");
     ck_assert_int_ge(page, 0);
     const nicbarrier_bpf_page_t *at = mmap(NULL, sizeof(*at), PROT_READ, MAP_SHARED, page, 0);
     ck_assert_ptr_ne(at, MAP_FAILED);
     ck_assert(at->key == 0 && at->rule.nsteps == 0);
     r.id.cookie++;
-    ck_assert_int_eq(send_raw(fd, &r, sizeof(r), -1, &page), EEXIST);
+    ck_assert_str_eq(send_raw(fd, &r, sizeof(r), -1, &page), "there is such a group");
     close(fd);
     close(group_soon(some.cookie));
 }
@@ -102,7 +96,7 @@ START_TEST(bounds)
     for (uint32_t i = 0; i < NICBARRIER_BPF_GROUPS_OF_USER; i++)
         fd[i] = group_soon(1000 + i);
     ck_assert_int_eq(group(1), -1);
-    ck_assert_int_eq(errno, EDQUOT);
+    ck_assert_ptr_nonnull(strstr(why.text, "as many groups"));
     close(fd[0]);
     close(group_soon(1));
 }
@@ -125,7 +119,7 @@ START_TEST(another_user)
     ck_assert_int_eq(read(ready[0], &byte, 1), 1);
     bpf_hosts_go(0, STRANGER);
     ck_assert_int_eq(group(some.cookie), -1);
-    ck_assert_int_eq(errno, EEXIST);
+    ck_assert_str_eq(why.text, "there is such a group");
     close(group_soon(some.cookie + 1));
 }
 END_TEST

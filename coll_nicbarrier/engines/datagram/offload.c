@@ -67,7 +67,10 @@ bool nicbarrier_offload(nicbarrier_net_t *net, nicbarrier_reason_t *why)
     const nicbarrier_bpf_id_t id = {.key = net->group.key, .cookie = nicbarrier_datagram.cookie};
     nicbarrier_bpf_page_t first = {.rule = net->rule,
                                    .drop = (uint64_t)nicbarrier_datagram_config.drop};
+    nicbarrier_udp_address_t mine;
     char interface[IF_NAMESIZE];
+    (void)nicbarrier_udp_describe(&mine);
+    first.port = mine.port;
     for (uint32_t k = 0; k < net->rule.nsteps; k++)
         if (net->from[k] != NULL)
             first.named[k] = name_of(&net->group.step[k], k);

@@ -61,13 +61,9 @@ static bool is_heard(const nicbarrier_bpf_client_t *c)
 static int get_page(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_id_t *id,
                     const nicbarrier_bpf_page_t *first, nicbarrier_reason_t *why)
 {
-    nicbarrier_bpf_reply_t reply;
-    const int fd = nicbarrier_bpf_ask(c->service, id, &reply);
+    const int fd = nicbarrier_bpf_ask(c->service, id, why);
     if (fd < 0)
-        return nicbarrier_reason(why, "%s",
-                                 errno == EAGAIN ? "the service of nicbarrier-bpf does not answer"
-                                 : reply.text[0] != '\0' ? reply.text
-                                                         : strerror(errno));
+        return -1;
     void *at = mmap(NULL, sizeof(*c->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (at == MAP_FAILED)

@@ -114,30 +114,23 @@ ssize_t nicbarrier_bpf_local_receive(int fd, void *bytes, size_t size, int *desc
     return m.msg_flags & MSG_TRUNC ? 1 : n;
 }
 
-int nicbarrier_bpf_ask(int service, const nicbarrier_bpf_id_t *id, nicbarrier_bpf_reply_t *reply)
+int nicbarrier_bpf_ask(int service, const nicbarrier_bpf_id_t *id, nicbarrier_reason_t *why)
 {
     const nicbarrier_bpf_request_t r = {.version = NICBARRIER_BPF_VERSION, .id = *id};
+    char text[NICBARRIER_BPF_REPLY] = "";
     int page = -1;
-    reply->text[0] = '\0';
     /* A client that is turned away gets its reply before it asks, and then finds the connection
      * closed, which the kernel may report first. */
     if (nicbarrier_bpf_local_send(service, &r, sizeof(r), -1) != 0 && errno != EPIPE &&
         errno != ECONNRESET)
-        return -1;
-    ssize_t n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), &page);
+        return nicbarrier_reason(why, "%s", strerror(errno));
+    ssize_t n = nicbarrier_bpf_local_receive(service, text, sizeof(text) - 1, &page);
     if (n < 0 && errno == ECONNRESET)
-        n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), &page);
-    int error = n < 0 ? errno : EPROTO;
-    if (n != sizeof(*reply) || reply->version != NICBARRIER_BPF_VERSION) {
-        reply->text[0] = '\0';
-    } else {
-        reply->text[sizeof(reply->text) - 1] = '\0';
-        if (reply->error == 0 && page >= 0)
-            return page;
-        error = reply->error != 0 ? (int)reply->error : error;
-    }
+        n = nicbarrier_bpf_local_receive(service, text, sizeof(text) - 1, &page);
+    if (n > 0 && text[0] == '\0' && page >= 0)
+        return page;
     if (page >= 0)
         close(page);
-    errno = error;
-    return -1;
+    return nicbarrier_reason(
+        why, "%s", text[0] >= ' ' ? text : "the service of nicbarrier-bpf does not answer");
 }

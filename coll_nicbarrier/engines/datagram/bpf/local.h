@@ -14,9 +14,10 @@
 #include <sys/types.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/state.h"
+#include "coll_nicbarrier/engines/engine.h"
 
 /** Changes with the layout of anything that both sides, or the programs, use. */
-#define NICBARRIER_BPF_VERSION 6
+#define NICBARRIER_BPF_VERSION 7
 
 /** Installs the connection's group, once. */
 typedef struct nicbarrier_bpf_request {
@@ -24,11 +25,9 @@ typedef struct nicbarrier_bpf_request {
     nicbarrier_bpf_id_t id;
 } nicbarrier_bpf_request_t;
 
-typedef struct nicbarrier_bpf_reply {
-    uint32_t version;
-    uint32_t error; /**< an errno; 0: done */
-    char text[120]; /**< a description of the error */
-} nicbarrier_bpf_reply_t;
+/** Most bytes of a reply, in all versions a text with its zero: why there is no group, or nothing.
+ */
+#define NICBARRIER_BPF_REPLY 120
 
 /** A socket that has the name of the interface's service, but does not listen.
  *  @return -1 and errno: EADDRINUSE if a service has it */
@@ -39,9 +38,8 @@ int nicbarrier_bpf_local_bind(const char *interface);
 int nicbarrier_bpf_local_connect(const char *interface);
 
 /** Asks the service for a group, and waits for the reply, some seconds at most.
- *  @return a descriptor of the group's page, which the caller closes; or -1 and errno, either local
- *  or from the reply, whose text is terminated then */
-int nicbarrier_bpf_ask(int service, const nicbarrier_bpf_id_t *id, nicbarrier_bpf_reply_t *reply);
+ *  @return a descriptor of the group's page, which the caller closes; or -1 and the reason */
+int nicbarrier_bpf_ask(int service, const nicbarrier_bpf_id_t *id, nicbarrier_reason_t *why);
 
 /** Sends one message, with a descriptor (-1: none). @return 0, or -1 and errno */
 int nicbarrier_bpf_local_send(int fd, const void *bytes, size_t len, int descriptor);

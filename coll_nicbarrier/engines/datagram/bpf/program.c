@@ -89,6 +89,7 @@ struct message {
     uint64_t named;
     uint64_t word;
     uint32_t kind, at, from_at, back;
+    uint32_t port; /**< of the sender, in network byte order */
 };
 
 /** True if all headers have the right kind and size. */
@@ -114,6 +115,7 @@ INLINE bool read_message(struct __sk_buff *skb, struct message *m)
         return false;
     void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
     const uint8_t *p = data + NICBARRIER_BPF_PACKET - NICBARRIER_PACKET_SIZE;
+    const struct udphdr *udp = data + sizeof(struct ethhdr) + sizeof(struct iphdr);
     if (data + NICBARRIER_BPF_PACKET > end || !is_ours(data, end) ||
         *(const uint16_t *)p != bpf_htons(NICBARRIER_PACKET_MAGIC) ||
         p[NICBARRIER_PACKET_VERSION_AT] != NICBARRIER_PACKET_VERSION)
@@ -126,6 +128,7 @@ INLINE bool read_message(struct __sk_buff *skb, struct message *m)
     m->kind = p[NICBARRIER_PACKET_KIND_AT];
     m->at = p[NICBARRIER_PACKET_STEP_AT];
     m->from_at = p[NICBARRIER_PACKET_FROM_AT];
+    m->port = udp->source;
     m->back = bpf_ntohl(*(const uint32_t *)(p + NICBARRIER_PACKET_BACK_AT));
     return true;
 }
@@ -332,7 +335,9 @@ int nicbarrier_out(struct __sk_buff *skb)
     if (g == NULL || page == NULL)
         return TC_ACT_UNSPEC;
     if (m.kind == NICBARRIER_PACKET_REPEAT) {
-        learn(skb, g, m.from_at);
+        /* Others may send from this host, too. */
+        if (m.port == page->port)
+            learn(skb, g, m.from_at);
         return TC_ACT_UNSPEC;
     }
     bpf_spin_lock(&g->lock);

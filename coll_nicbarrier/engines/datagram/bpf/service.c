@@ -9,7 +9,6 @@
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -119,9 +118,8 @@ static const char *text_of(int error)
  *  service never waits for a client that does not read its replies. */
 static bool answer(int fd, int error, int page)
 {
-    nicbarrier_bpf_reply_t reply = {.version = NICBARRIER_BPF_VERSION, .error = (uint32_t)error};
-    (void)snprintf(reply.text, sizeof(reply.text), "%s", text_of(error));
-    return nicbarrier_bpf_local_send(fd, &reply, sizeof(reply), page) == 0;
+    const char *text = text_of(error);
+    return nicbarrier_bpf_local_send(fd, text, strlen(text) + 1, page) == 0;
 }
 
 /** Serves one request. False if the connection is over. */

@@ -18,7 +18,8 @@
  *    makes it empty, and the process fills it.
  *
  * The packets are *learned*: the kernel has made all headers of a packet of kind REPEAT when the
- * program sees it leave the interface, so the program keeps it for that step. The process sends one
+ * program sees it leave the interface, so the program keeps it for that step, if it comes from the
+ * process's own port. The process sends one
  * in each step when it connects, and later whenever a partner asks. So where a partner, or the
  * way to it, has moved, the first message that is asked for again also corrects the packet. A
  * process has nothing sent that it has not sent itself.
@@ -62,6 +63,7 @@ typedef struct nicbarrier_bpf_page {
     uint64_t version; /**< odd while the state changes; each change of it is a full barrier */
     nicbarrier_rule_t rule;
     uint64_t drop; /**< for tests: messages dropped of each 1000 */
+    uint64_t port; /**< of UDP, from which the process sends; network byte order */
     /** Who sends the word of each step that waits: the 8 bytes of its packets at
      *  NICBARRIER_PACKET_SENDER_AT. */
     uint64_t named[NICBARRIER_RULE_STEPS];
