@@ -117,15 +117,13 @@ static int component_finalize(void)
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
         if (nicstride_methods[i] != NULL && nicstride_methods[i]->end != NULL)
             nicstride_methods[i]->end();
-    /* The transport will end what is still being sent, which stays until then. */
-    if (nicstride_free_orphans(closed))
-        onic_handles_fini(&c->ops);
     nicstride_say_idle();
     onic_print_counters(&mca_osc_nicstride_component.super.osc_version,
                         c->params.show_plan && c->params.verbose == 0 ? 1 : (int)c->params.verbose);
     /* If the transport stays open, its peers still point at these, and what ends late looks for
      * windows. */
     if (closed) {
+        onic_handles_fini(&c->ops);
         nicstride_processes_fini();
         OBJ_DESTRUCT(&c->windows);
     } else {

@@ -30,9 +30,6 @@ int nicstride_win_free(ompi_win_t *win);
 void nicstride_window_delist(nicstride_module_t *m);
 /** Frees the whole window. Nothing of it may be under way. */
 void nicstride_window_destroy(nicstride_module_t *m);
-/** Frees windows that the user forgot, or whose sends had not ended. If another component keeps the
- *  transport open, sends of theirs may still end: then some must stay, and the result is false. */
-bool nicstride_free_orphans(bool wire_closed);
 
 /* ---- the model (params.c) -------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include "osc_nicstride/check/check.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "osc_nicstride/component/setup.h"
-
+#include "osc_nicstride/queue/ask_lock.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
@@ -60,17 +60,18 @@ void nicstride_window_destroy(nicstride_module_t *m)
     free(m);
 }
 
-/** Keeps a window that messages may still point at until the transport is closed. Its queued
- *  operations are dropped: freeing another window could make room for them, but nobody is left to
- *  send them to. */
+/** Leaves a window that the user forgot, or that sends still point at, as it is until the process
+ *  ends. Its queued operations are dropped: freeing another window could make room for them, but
+ *  nobody is left to send them to. */
 static void orphan(nicstride_module_t *m)
 {
     onic_transport_lock();
-    for (nicstride_peer_t *p = m->peers; p != NULL; p = p->next)
+    for (nicstride_peer_t *p = m->peers; p != NULL; p = p->next) {
         nicstride_queue_drop_locked(p);
+        nicstride_forget_lock_locked(p);
+    }
     onic_transport_unlock();
     ompi_comm_free(&m->comm);
-    m->comm = NULL;
     m->next_orphan = nicstride_component.orphans;
     nicstride_component.orphans = m;
 }
@@ -109,25 +110,6 @@ static bool in_flight(const nicstride_module_t *m)
         found = nicstride_ops_in_flight_locked(p);
     onic_transport_unlock();
     return found;
-}
-
-bool nicstride_free_orphans(bool wire_closed)
-{
-    nicstride_module_t *m = nicstride_component.orphans;
-    bool all = true;
-
-    for (nicstride_module_t *next; m != NULL; m = next) {
-        next = m->next_orphan;
-        if (!wire_closed && in_flight(m)) {
-            all = false;
-            continue;
-        }
-        for (nicstride_peer_t *p = m->peers; p != NULL; p = p->next)
-            nicstride_ops_drop(p);
-        nicstride_window_destroy(m);
-    }
-    nicstride_component.orphans = NULL;
-    return all;
 }
 
 int nicstride_win_free(ompi_win_t *win)

@@ -204,8 +204,8 @@ struct nicstride_method_row {
     void (*leave)(void *of_row);
 
     /** Called when the process leaves MPI: ends what is under way to lost peers, and frees what the
-     *  row keeps for all windows. Memory of windows that the user forgot is withdrawn after that.
-     *  NULL: there is nothing to do. MPI thread, no lock held. */
+     *  row keeps for all windows. Memory of windows that the user forgot stays registered. NULL:
+     *  there is nothing to do. MPI thread, no lock held. */
     void (*end)(void);
 };
 

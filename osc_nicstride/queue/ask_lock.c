@@ -149,7 +149,7 @@ static void drop_request(nicstride_peer_t *p)
     p->lock.request = NULL;
 }
 
-static void end_locked(nicstride_peer_t *p)
+void nicstride_forget_lock_locked(nicstride_peer_t *p)
 {
     forget_held_back(p);
     nicstride_asked_end(&p->lock.asked);
@@ -178,7 +178,7 @@ int nicstride_want_lock(nicstride_peer_t *p, unsigned what)
         error = nicstride_await_lock(p);
     if (error != OMPI_SUCCESS) {
         onic_transport_lock();
-        end_locked(p);
+        nicstride_forget_lock_locked(p);
         onic_transport_unlock();
     }
     return error;
@@ -193,7 +193,7 @@ int nicstride_give_lock(nicstride_peer_t *p)
         nicstride_send_note_locked(p, NICSTRIDE_MSG_UNLOCK, 0, 0);
     if (error == OMPI_SUCCESS && nicstride_peer_failed_locked(p))
         error = MPI_ERR_OTHER;
-    end_locked(p);
+    nicstride_forget_lock_locked(p);
     onic_transport_unlock();
     return error;
 }

@@ -38,6 +38,9 @@ void nicstride_release_along(nicstride_peer_t *p);
  *  if the lock was not granted, or the target cannot be told. MPI threads, no lock held. */
 int nicstride_give_lock(nicstride_peer_t *p);
 
+/** Forgets the lock and its request. Transport lock. */
+void nicstride_forget_lock_locked(nicstride_peer_t *p);
+
 /** True if the next operation may go with the request. */
 static inline bool nicstride_lock_is_held_back(const nicstride_peer_t *p)
 {

@@ -93,16 +93,6 @@ void nicstride_queue_drop_locked(nicstride_peer_t *p)
     STAILQ_INIT(&p->queue.waiting);
 }
 
-void nicstride_ops_drop(nicstride_peer_t *p)
-{
-    nicstride_op_t *op;
-
-    while ((op = TAILQ_FIRST(&p->queue.live)) != NULL) {
-        TAILQ_REMOVE(&p->queue.live, op, of_live);
-        nicstride_op_free_locked(op);
-    }
-}
-
 /** Completes the request. If nobody waits for an error, because there is no request or it was
  *  freed, the next synchronisation returns it. */
 static void end_request(nicstride_op_t *op)

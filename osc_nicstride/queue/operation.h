@@ -96,8 +96,6 @@ bool nicstride_needs_peer_locked(nicstride_peer_t *p);
 int nicstride_send_fragment(nicstride_op_t *op);
 /** Stops sending what is queued. The operations stay. */
 void nicstride_queue_drop_locked(nicstride_peer_t *p);
-/** Frees operations that a peer will never end, after the transport was closed. */
-void nicstride_ops_drop(nicstride_peer_t *p);
 
 /* ---- replies --------------------------------------------------------------------------------- */
 

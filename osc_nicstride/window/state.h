@@ -55,7 +55,7 @@ typedef struct nicstride_component {
     onic_handles_t ops;        /**< operations that wait for replies; transport lock */
     /** The last name given to a window; names are never reused; transport lock. */
     uint32_t last_name;
-    /** Windows that the user forgot; freed after the transport is closed. */
+    /** Windows that stay until the process ends, as the user forgot them, or sends did not end. */
     struct nicstride_module *orphans;
 } nicstride_component_t;
 
