@@ -80,7 +80,7 @@ static int mpi_detach(ompi_win_t *win, const void *base)
     s = nicstride_regions_detach(&m->regions, (uint64_t)(uintptr_t)base);
     show(m);
     onic_transport_unlock();
-    nicstride_wait(NULL, NICSTRIDE_POLL, is_unused, m);
+    nicstride_wait(NULL, NICSTRIDE_WAKE_NOT, is_unused, m);
     return region_error(m, "MPI_Win_detach", s, base, 0);
 }
 

@@ -97,8 +97,6 @@ void nicstride_queue_drop_locked(nicstride_peer_t *p)
  *  freed, the next synchronisation returns it. */
 static void end_request(nicstride_op_t *op)
 {
-    if (op->reported)
-        return;
     if (op->error != 0 && (op->request == NULL || op->request->freed) &&
         op->peer->flow.tx.error == 0)
         __atomic_store_n(&op->peer->flow.tx.error, op->error, __ATOMIC_RELAXED);
@@ -113,7 +111,8 @@ void nicstride_op_finish_locked(nicstride_op_t *op)
         (nicstride_op_wants_reply(op) && op->received < op->size))
         return;
     TAILQ_REMOVE(&op->peer->queue.live, op, of_live);
-    end_request(op);
+    if (!op->failed)
+        end_request(op);
     nicstride_op_free_locked(op);
 }
 
@@ -133,17 +132,15 @@ void nicstride_op_fail(nicstride_op_t *op)
     op->sent = op->received = op->size;
     if (op->row != NULL && op->row->cancel != NULL)
         op->row->cancel(op);
-    if (op->request != NULL) {
+    if (!op->failed)
         end_request(op);
-        op->reported = true;
-    }
+    op->failed = true;
 }
 
 /** Fails an operation, which stays valid during the call: cancelling its transfer may end it, and
  *  others. */
 static void fail_held(nicstride_op_t *op)
 {
-    op->failing = true;
     op->in_flight++;
     nicstride_op_fail(op);
     op->in_flight--;
@@ -155,12 +152,10 @@ void nicstride_ops_fail_locked(nicstride_peer_t *p)
     nicstride_op_t *op;
 
     nicstride_queue_drop_locked(p);
-    TAILQ_FOREACH(op, &p->queue.live, of_live)
-        op->failing = false;
     /* Start again from the beginning each time, as the list may have changed. */
     do {
         TAILQ_FOREACH(op, &p->queue.live, of_live)
-            if (!op->failing)
+            if (!op->failed)
                 break;
         if (op != NULL)
             fail_held(op);

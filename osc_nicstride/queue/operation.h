@@ -41,8 +41,7 @@ struct nicstride_op {
     uint64_t sent;      /**< bytes handed to the transport; if not all are, it may be queued */
     uint64_t received;  /**< bytes received in replies */
     uint32_t in_flight; /**< sends that are not locally complete, and replies being received */
-    bool reported;      /**< its request has ended */
-    bool failing;       /**< it has failed; nothing more is expected */
+    bool failed;        /**< nothing more is expected, and its request has ended */
     uint64_t number;    /**< its number in the peer's queue, from 1 */
     const nicstride_method_row_t *row; /**< the row that moves its data; NULL: messages do */
     void *of_row;                      /**< what that row keeps for it */

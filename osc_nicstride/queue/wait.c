@@ -22,10 +22,11 @@
 /* Progress calls between two signs of life. */
 #define BEAT_TURNS 4
 
-void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), void *arg)
+void nicstride_wait(nicstride_peer_t *p, nicstride_wake_when_t wake, bool (*done)(void *arg),
+                    void *arg)
 {
     uint64_t woken = 0;
-    bool waited = false, wakes = (how & NICSTRIDE_WAKE) != 0;
+    bool waited = false, wakes = wake == NICSTRIDE_WAKE;
 
     for (;;) {
         /* While data moves through receive buffers, each turn takes long. */
@@ -35,10 +36,10 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
 
         onic_transport_lock();
         for (int turn = 0; turn < turns; turn++) {
-            /* What is awaited comes with an event, or is in the reply line. */
+            /* What a peer does comes with an event, or is in its reply line. */
             if (p != NULL && nicstride_look_locked(p))
                 events = 1;
-            over = ((how & NICSTRIDE_POLL) != 0 || events != 0) && done(arg);
+            over = (p == NULL || events != 0) && done(arg);
             if (over)
                 break;
             if (turn % BEAT_TURNS == 0)
@@ -46,7 +47,7 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
             waited = true;
             events = onic_transport_progress_locked();
         }
-        if (!over && (how & NICSTRIDE_WAKE_IF_NEEDED) != 0)
+        if (!over && wake == NICSTRIDE_WAKE_IF_NEEDED)
             wakes = nicstride_needs_peer_locked(p);
         onic_transport_unlock();
         if (over) {

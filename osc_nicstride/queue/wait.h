@@ -13,18 +13,19 @@
 
 #include "osc_nicstride/window/peer.h"
 
-enum {
-    NICSTRIDE_WAKE = 1, /**< wake `p`, which is awaited, if it is away */
-    NICSTRIDE_WAKE_IF_NEEDED =
-        2, /**< the same, but only if what is under way needs it; an adapter's work does not */
-    NICSTRIDE_POLL = 4 /**< no event announces what is awaited: it is a flag in shared memory */
-};
+/** When a wait wakes its peer, if that is away. */
+typedef enum nicstride_wake_when {
+    NICSTRIDE_WAKE_NOT,
+    NICSTRIDE_WAKE,
+    NICSTRIDE_WAKE_IF_NEEDED /**< if what is under way needs it; an adapter's work does not */
+} nicstride_wake_when_t;
 
 /** Waits until `done(arg)` returns true. `done` is called with the transport lock held and may
  *  send. Progresses the transport closely and everything else now and then, and looks for answers
- *  of `p`, which may be NULL, in its reply line. `how`: a set of the above. MPI threads, no lock
- *  held. */
-void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), void *arg);
+ *  of `p` in its reply line. `p` is NULL if what is awaited is a flag in shared memory, which no
+ *  event announces. MPI threads, no lock held. */
+void nicstride_wait(nicstride_peer_t *p, nicstride_wake_when_t wake, bool (*done)(void *arg),
+                    void *arg);
 
 /** If requests may be awaited, looks after the peers in use. A progress function of Open MPI, of
  *  low priority. */

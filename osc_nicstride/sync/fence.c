@@ -216,7 +216,7 @@ void nicstride_await_done(nicstride_module_t *m, int target)
 {
     arrival_t a = {.m = m, .next = onic_node_index(&m->node, target)};
 
-    nicstride_wait(NULL, NICSTRIDE_POLL, is_done_locked, &a);
+    nicstride_wait(NULL, NICSTRIDE_WAKE_NOT, is_done_locked, &a);
     __atomic_store_n(&m->done[(size_t)target * m->done_step], m->fenced, __ATOMIC_RELEASE);
 }
 
@@ -243,7 +243,7 @@ int nicstride_meet(nicstride_module_t *m)
     arrival_t a = {.m = m};
 
     nicstride_fence_begin(&m->fence, false);
-    nicstride_wait(NULL, NICSTRIDE_POLL, have_entered, &a);
+    nicstride_wait(NULL, NICSTRIDE_WAKE_NOT, have_entered, &a);
     return a.lost;
 }
 
@@ -262,7 +262,7 @@ int nicstride_fence_all(nicstride_module_t *m, bool counted)
         (void)nicstride_take_applied_error(m, NULL);
     atomic_thread_fence(memory_order_seq_cst);
     nicstride_fence_begin(&m->fence, one_node ? sent : error != OMPI_SUCCESS);
-    nicstride_wait(NULL, NICSTRIDE_POLL,
+    nicstride_wait(NULL, NICSTRIDE_WAKE_NOT,
                    counted && one_node ? have_entered_and_applied : have_entered, &a);
     atomic_thread_fence(memory_order_seq_cst);
     if (one_node)

@@ -130,7 +130,8 @@ static int flush_remote(nicstride_peer_t *p)
     flush_t f = {.p = p};
 
     /* In active target the target comes by itself, so its helper need not be woken. */
-    nicstride_wait(p, nicstride_is_active(p->module) ? 0 : NICSTRIDE_WAKE_IF_NEEDED,
+    nicstride_wait(p,
+                   nicstride_is_active(p->module) ? NICSTRIDE_WAKE_NOT : NICSTRIDE_WAKE_IF_NEEDED,
                    flushed_remotely, &f);
     return f.error;
 }

@@ -140,7 +140,7 @@ static int await(nicstride_module_t *m, const char *call, nicstride_notice_of_t 
 
         if (a.p == NULL)
             return OMPI_ERR_OUT_OF_RESOURCE;
-        nicstride_wait(NULL, NICSTRIDE_POLL, has_come_locked, &a);
+        nicstride_wait(NULL, NICSTRIDE_WAKE_NOT, has_come_locked, &a);
         if (atomic_load_explicit(&a.p->notices.from->notices[kind], memory_order_relaxed) !=
             a.p->notices.used[kind])
             a.p->notices.used[kind]++;

@@ -66,15 +66,14 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
 
 void nicstride_peers_each_locked(void (*f)(nicstride_peer_t *p, void *arg), void *arg)
 {
-    opal_hash_table_t *windows = &nicstride_component.windows;
-    void *m, *node;
+    nicstride_module_t *m;
     uint32_t name;
 
-    for (int rc = opal_hash_table_get_first_key_uint32(windows, &name, &m, &node);
-         rc == OPAL_SUCCESS;
-         rc = opal_hash_table_get_next_key_uint32(windows, &name, &m, node, &node))
+    OPAL_HASH_TABLE_FOREACH(name, uint32, m, &nicstride_component.windows)
+    {
         for (nicstride_peer_t *p = nicstride_peers(m); p != NULL; p = p->next)
             f(p, arg);
+    }
 }
 
 /* ---- texts for failing calls ----------------------------------------------------------------- */
