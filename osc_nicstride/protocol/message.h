@@ -184,9 +184,6 @@ bool nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len, nic
 
 _Static_assert(NICSTRIDE_BATCH_MAX <= UINT16_MAX, "lengths have two bytes");
 
-/** The most messages in a batch: its receiver handles one batch while the next is filled. */
-#define NICSTRIDE_BATCH_MESSAGES 128
-
 /** Zero-initialise the first two. */
 typedef struct nicstride_batch {
     size_t len;
@@ -226,13 +223,6 @@ static inline unsigned char *nicstride_batch_extend(nicstride_batch_t *b, size_t
     memcpy(message + offsetof(nicstride_msg_t, len), &payload, sizeof(payload));
     b->len += len;
     return at;
-}
-
-/** True if the batch should be sent even if it has room: its receiver handles it while the next one
- *  is filled. */
-static inline bool nicstride_batch_is_full(const nicstride_batch_t *b)
-{
-    return b->messages >= NICSTRIDE_BATCH_MESSAGES;
 }
 
 /** Reads the message at `*at_p` (initially 0) of a batch of `len` bytes, and advances. False at the

@@ -145,7 +145,7 @@ unsigned char *nicstride_message_room_locked(nicstride_peer_t *p, size_t len)
     unsigned char *at = NULL;
 
     p->flow.vector = 0;
-    if (p->flow.batch != NULL && !nicstride_batch_is_full(&p->flow.batch->batch))
+    if (p->flow.batch != NULL)
         at = nicstride_batch_room(&p->flow.batch->batch, max, len);
     if (at != NULL)
         return at;
