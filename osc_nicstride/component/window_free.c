@@ -25,7 +25,7 @@ void nicstride_window_delist(nicstride_module_t *m)
 {
     onic_transport_lock();
     opal_hash_table_remove_value_uint32(&nicstride_component.windows, m->name);
-    nicstride_cancel_waiting_locked(m);
+    (void)nicstride_end_accesses_locked(m, true);
     onic_transport_unlock();
 }
 
@@ -142,9 +142,6 @@ int nicstride_win_free(ompi_win_t *win)
     if (!forgotten) {
         await_sent(m);
         end_operations(m);
-        onic_transport_lock();
-        (void)nicstride_end_accesses_locked(m, true);
-        onic_transport_unlock();
     }
     if (forgotten || in_flight(m))
         orphan(m);

@@ -270,6 +270,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 typedef struct nicstride_moving {
     nicstride_pending_access_t access;
     STAILQ_ENTRY(nicstride_moving) of_line;
+    bool waits; /**< it is in the line */
     onic_ticket_t ticket;
     nicstride_accop_t op;  /**< for accumulates */
     nicstride_hold_t hold; /**< the locks of accumulates */
@@ -290,7 +291,7 @@ static bool is_get(const moving_t *v)
 static void leave_line(moving_t *v)
 {
     STAILQ_REMOVE(&line, v, nicstride_moving, of_line);
-    v->access.waits = false;
+    v->waits = false;
 }
 
 static void moved_cb(void *arg, int status)
@@ -346,7 +347,7 @@ static void cancel_access(nicstride_pending_access_t *a)
 {
     moving_t *v = (moving_t *)a;
 
-    if (a->waits) {
+    if (v->waits) {
         leave_line(v);
         fail(v, MPI_ERR_OTHER);
         return;
@@ -443,7 +444,7 @@ static void on_move(const nicstride_incoming_t *in)
         return;
     }
     v->ticket = ticket;
-    v->access.waits = true;
+    v->waits = true;
     STAILQ_INSERT_TAIL(&line, v, of_line);
     (void)progress();
 }

@@ -97,7 +97,6 @@ int nicstride_access_open(const nicstride_incoming_t *in, size_t size, void **ac
     a->p = in->p;
     a->msg = *in->msg;
     a->cancel = NULL;
-    a->waits = false;
     LIST_INSERT_HEAD(&a->m->accesses, a, of_window);
     *access_p = a;
     return 0;
@@ -116,19 +115,6 @@ void nicstride_access_end(nicstride_pending_access_t *a, int error)
     if (a->m != NULL)
         nicstride_applied_locked(a->m, a->p, &a->msg, error);
     nicstride_access_close(a);
-}
-
-void nicstride_cancel_waiting_locked(nicstride_module_t *m)
-{
-    nicstride_pending_access_t *a = LIST_FIRST(&m->accesses);
-
-    while (a != NULL) {
-        nicstride_pending_access_t *next = LIST_NEXT(a, of_window);
-
-        if (a->waits)
-            a->cancel(a);
-        a = next;
-    }
 }
 
 static bool is_in_window(const nicstride_pending_access_t *a)

@@ -62,7 +62,6 @@ typedef struct nicstride_pending_access {
     uint64_t at; /**< the packed position at which the message begins */
     /** Ends the access early; NULL: it ends soon anyway. */
     void (*cancel)(struct nicstride_pending_access *a);
-    bool waits; /**< it has not begun */
 } nicstride_pending_access_t;
 
 /** Makes the record of a message, of `size` bytes. Returns as nicstride_open_target, or
@@ -72,8 +71,6 @@ int nicstride_access_open(const nicstride_incoming_t *in, size_t size, void **ac
 void nicstride_access_end(nicstride_pending_access_t *a, int error);
 /** The same if the origin learns of it in another way. */
 void nicstride_access_close(nicstride_pending_access_t *a);
-/** Cancels what has not begun, before the window goes away. */
-void nicstride_cancel_waiting_locked(nicstride_module_t *m);
 /** Called after the program detached memory, or, with `all`, to free the window. Ends transfers
  *  through receive buffers that use such memory with an error; those by message are awaited, unless
  *  the window is freed: then true. False while one remains: then call it again, after unlocking the
