@@ -26,8 +26,7 @@ struct nicstride_check {
     nicstride_under_way_t calls;
     onic_segment_t segment;     /**< the shadows of the node */
     nicstride_shadow_t *shadow; /**< of each process of the node; NULL: none */
-    uint32_t fences;
-    bool full; /**< the user was told that not everything is kept */
+    bool full;                  /**< the user was told that not everything is kept */
 };
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -214,7 +213,7 @@ static void set_end(const nicstride_module_t *m, const nicstride_shadow_t *s, ni
     const nicstride_ends_t *ends = &s->head->ends[v->origin];
 
     v->lasts = lasts(__atomic_load_n(&m->epoch.access, __ATOMIC_RELAXED), v);
-    v->tag = v->lasts == NICSTRIDE_LASTS_FENCE    ? m->check->fences
+    v->tag = v->lasts == NICSTRIDE_LASTS_FENCE    ? m->fence.number
              : v->lasts == NICSTRIDE_LASTS_BUFFER ? ends->buffer
              : v->lasts == NICSTRIDE_LASTS_HERE   ? ends->here
              : v->lasts == NICSTRIDE_LASTS_POST   ? s->head->posts
@@ -318,11 +317,13 @@ static void end_in(const nicstride_module_t *m, int local, bool here)
         atomic_fetch_add(&ends->there, 1);
 }
 
-void nicstride_check_completed(nicstride_module_t *m, int target, bool here)
+void nicstride_check_over(nicstride_module_t *m, int target, bool here)
 {
     nicstride_check_t *c = m->check;
     const int local = target < 0 ? -1 : onic_node_index(&m->node, target);
 
+    if (c == NULL)
+        return;
     NICSTRIDE_LOCKED(
         m, nicstride_under_way_over(&c->calls, target < 0 ? UINT32_MAX : (uint32_t)target, here));
     if (c->shadow == NULL)
@@ -334,18 +335,17 @@ void nicstride_check_completed(nicstride_module_t *m, int target, bool here)
     atomic_fetch_add(&c->shadow[m->node.me].head->ends[m->node.me].buffer, 1);
 }
 
-void nicstride_check_fenced(nicstride_module_t *m, bool nothing_precedes)
+void nicstride_check_fence(nicstride_module_t *m, bool nothing_precedes)
 {
-    if (nothing_precedes && m->check->calls.busy > 0) {
+    if (m->check != NULL && nothing_precedes && m->check->calls.busy > 0) {
         nicstride_add(&nicstride_counters.conflicts, 1);
         nicstride_report_precedes(m);
     }
-    nicstride_check_completed(m, -1, false);
-    m->check->fences++;
+    nicstride_check_over(m, -1, false);
 }
 
-void nicstride_check_waited(nicstride_module_t *m)
+void nicstride_check_unexposed(nicstride_module_t *m)
 {
-    if (m->check->shadow != NULL)
+    if (m->check != NULL && m->check->shadow != NULL)
         atomic_fetch_add(&m->check->shadow[m->node.me].head->posts, 1);
 }

@@ -36,29 +36,12 @@ void nicstride_check_returned(uint32_t window, uint64_t number);
 void nicstride_check_refused_locked(const nicstride_module_t *m, const nicstride_peer_t *p,
                                     const nicstride_msg_t *msg, int error);
 
-void nicstride_check_completed(nicstride_module_t *m, int target, bool here);
-void nicstride_check_fenced(nicstride_module_t *m, bool nothing_precedes);
-void nicstride_check_waited(nicstride_module_t *m);
-
 /** Notes that this process's calls to `target` (negative: to all targets) are complete there, or,
- *  with `here`, locally. Must be called before other processes can learn of it. */
-static inline void nicstride_check_over(nicstride_module_t *m, int target, bool here)
-{
-    if (m->check != NULL)
-        nicstride_check_completed(m, target, here);
-}
-
+ *  with `here`, locally. Must be called before other processes can learn of it. This and what
+ *  follows does nothing for a window that is not checked. */
+void nicstride_check_over(nicstride_module_t *m, int target, bool here);
 /** Notes the end of a fence. `nothing_precedes`: the program asserted that the fence completes no
  *  calls. */
-static inline void nicstride_check_fence(nicstride_module_t *m, bool nothing_precedes)
-{
-    if (m->check != NULL)
-        nicstride_check_fenced(m, nothing_precedes);
-}
-
+void nicstride_check_fence(nicstride_module_t *m, bool nothing_precedes);
 /** Notes the end of this process's exposure epoch. */
-static inline void nicstride_check_unexposed(nicstride_module_t *m)
-{
-    if (m->check != NULL)
-        nicstride_check_waited(m);
-}
+void nicstride_check_unexposed(nicstride_module_t *m);
