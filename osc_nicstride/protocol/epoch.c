@@ -94,14 +94,16 @@ const char *nicstride_epoch_start(nicstride_epoch_t *e, const int *ranks, int ng
     return why;
 }
 
-const char *nicstride_epoch_complete(nicstride_epoch_t *e, const int *ranks, int ngroup)
+const char *nicstride_epoch_started(const nicstride_epoch_t *e)
 {
-    if (e->access != NICSTRIDE_ACCESS_PSCW)
-        return "no access epoch was begun by MPI_Win_start";
+    return e->access == NICSTRIDE_ACCESS_PSCW ? NULL : "no access epoch was begun by MPI_Win_start";
+}
+
+void nicstride_epoch_complete(nicstride_epoch_t *e, const int *ranks, int ngroup)
+{
     for (int i = 0; i < ngroup; i++)
         e->target[ranks[i]] = 0;
     begin(e, NICSTRIDE_ACCESS_NONE);
-    return NULL;
 }
 
 const char *nicstride_epoch_post(nicstride_epoch_t *e)
@@ -141,16 +143,11 @@ const char *nicstride_epoch_lock(nicstride_epoch_t *e, uint32_t target, uint8_t 
     return NULL;
 }
 
-const char *nicstride_epoch_unlock(nicstride_epoch_t *e, uint32_t target)
+void nicstride_epoch_unlock(nicstride_epoch_t *e, uint32_t target)
 {
-    const char *why = nicstride_epoch_locked(e, target);
-
-    if (why != NULL)
-        return why;
     e->target[target] = 0;
     if (--e->locks == 0)
         begin(e, NICSTRIDE_ACCESS_NONE);
-    return NULL;
 }
 
 const char *nicstride_epoch_lock_all(nicstride_epoch_t *e)
@@ -169,13 +166,9 @@ const char *nicstride_epoch_locked_all(const nicstride_epoch_t *e)
                : "the targets were not locked by MPI_Win_lock_all";
 }
 
-const char *nicstride_epoch_unlock_all(nicstride_epoch_t *e)
+void nicstride_epoch_unlock_all(nicstride_epoch_t *e)
 {
-    const char *why = nicstride_epoch_locked_all(e);
-
-    if (why == NULL)
-        begin(e, NICSTRIDE_ACCESS_NONE);
-    return why;
+    begin(e, NICSTRIDE_ACCESS_NONE);
 }
 
 const char *nicstride_epoch_free(const nicstride_epoch_t *e)

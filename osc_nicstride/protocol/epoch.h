@@ -42,9 +42,11 @@ void nicstride_epoch_init(nicstride_epoch_t *e, uint32_t n, uint8_t *target);
 /** MPI_Win_fence. `nosucceed`: MPI_MODE_NOSUCCEED was given, so no epoch follows. */
 const char *nicstride_epoch_fence(nicstride_epoch_t *e, bool nosucceed);
 
-/** MPI_Win_start on `ngroup` ranks; then complete, with the same ranks in any order. */
+/** MPI_Win_start on `ngroup` ranks; for complete: checks that there is such an epoch, and ends it,
+ *  with the same ranks in any order. */
 const char *nicstride_epoch_start(nicstride_epoch_t *e, const int *ranks, int ngroup);
-const char *nicstride_epoch_complete(nicstride_epoch_t *e, const int *ranks, int ngroup);
+const char *nicstride_epoch_started(const nicstride_epoch_t *e);
+void nicstride_epoch_complete(nicstride_epoch_t *e, const int *ranks, int ngroup);
 const char *nicstride_epoch_post(nicstride_epoch_t *e);
 /** For wait and test: checks that there is an exposure epoch. Does not end it. */
 const char *nicstride_epoch_exposed(const nicstride_epoch_t *e);
@@ -63,10 +65,11 @@ static inline const char *nicstride_epoch_locked(const nicstride_epoch_t *e, uin
     return NULL;
 }
 
-const char *nicstride_epoch_unlock(nicstride_epoch_t *e, uint32_t target);
+/** Releases a lock that is held. */
+void nicstride_epoch_unlock(nicstride_epoch_t *e, uint32_t target);
 const char *nicstride_epoch_lock_all(nicstride_epoch_t *e);
 const char *nicstride_epoch_locked_all(const nicstride_epoch_t *e);
-const char *nicstride_epoch_unlock_all(nicstride_epoch_t *e);
+void nicstride_epoch_unlock_all(nicstride_epoch_t *e);
 
 /** Checks a communication call to `target`. Marks a tentative fence epoch as used. */
 static inline const char *nicstride_epoch_access(nicstride_epoch_t *e, uint32_t target)

@@ -173,7 +173,7 @@ static int mpi_complete(ompi_win_t *win)
     bool sent = false;
 
     OPAL_THREAD_LOCK(&m->lock);
-    wrong = m->epoch.access == NICSTRIDE_ACCESS_PSCW ? NULL : "no access epoch was started";
+    wrong = nicstride_epoch_started(&m->epoch);
     n = m->start_n;
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)

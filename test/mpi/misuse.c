@@ -105,7 +105,8 @@ static void test_epochs(void)
     tl_listen();
     expect_sync(MPI_Win_unlock_all(w.win), "MPI_Win_unlock_all", "were not locked");
     tl_listen();
-    expect_sync(MPI_Win_complete(w.win), "MPI_Win_complete", "no access epoch was started");
+    expect_sync(MPI_Win_complete(w.win), "MPI_Win_complete",
+                "no access epoch was begun by MPI_Win_start");
     tl_listen();
     expect_sync(MPI_Win_flush(TARGET, w.win), "MPI_Win_flush", "no passive-target epoch");
 
