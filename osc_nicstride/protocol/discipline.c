@@ -29,45 +29,18 @@ uint8_t nicstride_stripe(uint64_t bytes, uint32_t granularity)
 void nicstride_reach_of(const onic_layout_t *l, uint64_t pos, uint64_t len, int64_t *from_p,
                         int64_t *to_p)
 {
-    onic_cursor_t first, last;
-    int64_t low, high;
-    uint32_t top = 0;
+    const onic_stride_t *outer = l->nlevels > 0 ? &l->level[l->nlevels - 1] : NULL;
+    const bool regular = l->nruns == 0;
 
-    if (l->nruns != 0) {
-        *from_p = l->lb;
-        *to_p = l->ub;
+    *from_p = regular && outer == NULL ? l->offset + (int64_t)pos : l->lb;
+    *to_p = regular && outer == NULL ? *from_p + (int64_t)len : l->ub;
+    if (outer == NULL)
         return;
-    }
-    onic_cursor_init(&first, l, pos);
-    onic_cursor_init(&last, l, pos + len - 1);
-    for (uint32_t i = 0; i < l->nlevels; i++)
-        if (first.index[i] != last.index[i])
-            top = i + 1;
-    if (top == 0) {
-        *from_p = first.leaf + (int64_t)first.in_block;
-        *to_p = last.leaf + (int64_t)last.in_block + 1;
-        return;
-    }
-    /* The levels below the highest one that advances are covered in full. That one is between its
-     * positions at both ends. */
-    low = first.leaf;
-    for (uint32_t i = 0; i + 1 < top; i++)
-        low -= (int64_t)first.index[i] * l->level[i].stride;
-    high = last.leaf;
-    for (uint32_t i = 0; i + 1 < top; i++)
-        high -= (int64_t)last.index[i] * l->level[i].stride;
-    if (low > high) {
-        const int64_t swap = low;
+    /* The passes of the outermost level that the bytes begin and end in, and those between. */
+    const uint64_t pass = l->size / outer->count;
+    const int64_t before = (int64_t)(pos / pass) * outer->stride,
+                  behind = (int64_t)(outer->count - 1 - (pos + len - 1) / pass) * outer->stride;
 
-        low = high;
-        high = swap;
-    }
-    for (uint32_t i = 0; i + 1 < top; i++) {
-        const int64_t all = (int64_t)(l->level[i].count - 1) * l->level[i].stride;
-
-        low += all < 0 ? all : 0;
-        high += all > 0 ? all : 0;
-    }
-    *from_p = low;
-    *to_p = high + (int64_t)l->block;
+    *from_p += outer->stride > 0 ? before : -behind;
+    *to_p -= outer->stride > 0 ? behind : -before;
 }

@@ -46,7 +46,7 @@ static inline nicstride_stripes_t nicstride_stripes(uint8_t stripe, uint64_t fro
 }
 
 /** Finds a range [*from_p, *to_p) of bytes that covers `len` > 0 packed bytes of a layout from
- *  `pos` on. It never exceeds the layout's own range, and for regular layouts is little more than
- *  needed. */
+ *  `pos` on: whole passes of its outermost level; without levels just these bytes, or all of a
+ *  list. */
 void nicstride_reach_of(const onic_layout_t *l, uint64_t pos, uint64_t len, int64_t *from_p,
                         int64_t *to_p);
