@@ -38,20 +38,6 @@ static bool text_of(opal_info_t *info, const char *key, char *value, size_t room
 
 /* ---- what is in force ------------------------------------------------------------------------ */
 
-/** True if all ranks have sent the same sizes (`sizes`), or the same displacement units. */
-static bool all_same(const nicstride_module_t *m, bool sizes)
-{
-    const nicstride_rank_info_t *first = nicstride_info(m, 0);
-    bool same = true;
-
-    for (int i = 1; i < m->size && same; i++) {
-        const nicstride_rank_info_t *other = nicstride_info(m, i);
-
-        same = sizes ? other->size == first->size : other->disp_unit == first->disp_unit;
-    }
-    return same;
-}
-
 static ONIC_INFO_CHAR *flag(bool value)
 {
     return value ? "true" : "false";
@@ -63,7 +49,7 @@ static bool is_true(const char *value)
 }
 
 /** The value that a window shows for a key. All accumulates are ordered, which satisfies every
- *  weaker order, and any operations may overlap. A promise that does not hold is not shown. */
+ *  weaker order, and any operations may overlap. */
 static ONIC_INFO_CHAR *show(opal_infosubscriber_t *object, ONIC_INFO_CHAR *key,
                             ONIC_INFO_CHAR *value)
 {
@@ -78,10 +64,6 @@ static ONIC_INFO_CHAR *show(opal_infosubscriber_t *object, ONIC_INFO_CHAR *key,
         return value;
     if (strcmp(key, "no_locks") == 0)
         return flag(m->no_locks);
-    if (strcmp(key, "same_size") == 0)
-        return flag(is_true(value) && all_same(m, true));
-    if (strcmp(key, "same_disp_unit") == 0)
-        return flag(is_true(value) && all_same(m, false));
     if (strcmp(key, "mpi_accumulate_granularity") == 0) {
         snprintf(number, sizeof(number), "%" PRIu32, nicstride_info(m, m->rank)->granularity);
         return number;

@@ -168,7 +168,6 @@ int nicstride_params_check(const mca_base_component_t *c)
 
 static const onic_counter_t counters[] = {
     COUNTER(messages, "Fragments sent to targets", 0),
-    COUNTER(batches, "Short messages sent together, several in one", 0),
     COUNTER(locks_together, "Locks asked for in one message with an operation", 0),
     COUNTER(window_locks, "Times that the lock of a window was asked for", 0),
     COUNTER(wakeups, "Helper threads of other processes that were woken", 0),
@@ -186,7 +185,6 @@ static const onic_counter_t counters[] = {
     {"layouts_found", "Uses of irregular datatypes whose block lists had been kept",
      &nicstride_flattened.hits, 0},
     COUNTER(lists_named, "Messages described by the name of a block list that the target has", 0),
-    COUNTER(lists_had, "Block lists of other processes that were kept", 0),
     {"collectives",
      "Collectives by which windows were made and barriers set up, beside those of Open MPI "
      "itself",

@@ -86,7 +86,6 @@ static void send_batch(nicstride_peer_t *p, sent_batch_t *b)
     static const unsigned char mark[MARK_BYTES] = {NICSTRIDE_BATCH_MARK};
     const onic_payload_t payload = {.base = b->batch.bytes, .len = b->batch.len};
 
-    nicstride_add(&nicstride_counters.batches, 1);
     b->peer = p;
     if (give(p, mark, sizeof(mark), &payload, batch_sent_cb, b) != 0)
         free(b);

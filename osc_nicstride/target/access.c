@@ -20,7 +20,6 @@ void nicstride_on_layout(const nicstride_incoming_t *in)
         p->kept = calloc(1, sizeof(*p->kept));
     if (p->kept != NULL)
         nicstride_layout_slice(p->kept, in->msg, in->layout);
-    nicstride_add(&nicstride_counters.lists_had, in->msg->op != 0);
 }
 
 /** Where the message begins in its layout, as a packed position. */

@@ -73,7 +73,6 @@ typedef struct nicstride_counters {
     unsigned long long ops[NICSTRIDE_METHODS_MAX];   /**< of all kinds, by method */
     unsigned long long bytes[NICSTRIDE_METHODS_MAX]; /**< bytes of target memory accessed */
     unsigned long long messages;                     /**< fragments sent */
-    unsigned long long batches;                      /**< batches of several short messages */
     unsigned long long locks_together; /**< locks asked for in one message with an operation */
     unsigned long long window_locks;   /**< requests for a window's lock */
     unsigned long long wakeups;        /**< helper threads of others that were woken */
@@ -83,7 +82,6 @@ typedef struct nicstride_counters {
     unsigned long long conflicts;      /**< conflicts found by checks of the program */
     unsigned long long refused; /**< messages refused: malformed, or for a window that is gone */
     unsigned long long lists_named;   /**< messages that name a list */
-    unsigned long long lists_had;     /**< lists received from others */
     unsigned long long live_ops;      /**< operation objects not yet freed */
     unsigned long long live_requests; /**< request objects not yet freed */
 } nicstride_counters_t;

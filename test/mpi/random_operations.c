@@ -525,10 +525,8 @@ static bool is_set(const char *name, const char *value)
 static const struct {
     const char *counter, *method; /**< NULL: any */
     bool apart; /**< only where each process is a node of its own; else only where not */
-} expected[] = {{"osc_nicstride_batches", "pack", true},
-                {"osc_nicstride_ops_pipeline", "pipeline", false},
+} expected[] = {{"osc_nicstride_ops_pipeline", "pipeline", false},
                 {"osc_nicstride_lists_named", NULL, true},
-                {"osc_nicstride_lists_had", NULL, true},
                 {"osc_nicstride_layouts_found", NULL, true}};
 enum { EXPECTED = sizeof(expected) / sizeof(*expected) };
 
