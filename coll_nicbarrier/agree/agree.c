@@ -249,8 +249,9 @@ static bool connect_team(agreement_t *a)
     for (int i = 0; i < x->partners; i++)
         if (x->theirs[i].len == 0 || x->theirs[i].len > sizeof(x->theirs[i].bytes))
             return false;
+    nicbarrier_shm_t *node = a->team->on_node ? &a->team->shm : NULL;
     pthread_mutex_lock(&making);
-    const bool connected = nicbarrier_team_connect(a->team, &all, &a->why) == 0;
+    const bool connected = a->team->engine->connect(a->team->net, &all, node, &a->why) == 0;
     pthread_mutex_unlock(&making);
     /* What an engine has tried first is no reason. */
     if (connected)

@@ -42,12 +42,6 @@ void nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_
     *segment = (onic_segment_t){NULL, 0};
 }
 
-int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *endpoints,
-                            nicbarrier_reason_t *why)
-{
-    return t->engine->connect(t->net, endpoints, t->on_node ? &t->shm : NULL, why);
-}
-
 void nicbarrier_team_free(nicbarrier_team_t *t)
 {
     if (t == NULL)

@@ -29,9 +29,9 @@ typedef struct nicbarrier_team {
     nicbarrier_shm_t shm;
     onic_segment_t segment;
     const nicbarrier_engine_t *engine; /**< network part, or NULL */
-    nicbarrier_net_t *net;             /**< the leader's; NULL in others */
-    _Atomic uint64_t given;            /**< leader: the last epoch entered in the engine */
-    unsigned polls;                    /**< waiting.h */
+    nicbarrier_net_t *net; /**< the leader's, connected with the shm of this team; NULL in others */
+    _Atomic uint64_t given; /**< leader: the last epoch entered in the engine */
+    unsigned polls;         /**< waiting.h */
     nicbarrier_processors_t processors;
     void (*progress)(void);      /**< called by waiting threads now and then */
     _Atomic uint64_t next_check; /**< when to check again whether members have died; 0: not set */
@@ -48,11 +48,6 @@ nicbarrier_team_t *nicbarrier_team_new(int polls, void (*progress)(void));
  *  Takes over the segment and clears *segment. */
 void nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_t offset, int n,
                             int me, int fanout, bool network);
-
-/** Adds the network part: connects the group t->net, which t->engine has prepared, to the partners.
- *  0, or -1 and the reason. */
-int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *endpoints,
-                            nicbarrier_reason_t *why);
 
 /** Marks the team as failed. All its processes are notified, those of other nodes by the leader. */
 void nicbarrier_team_fail(nicbarrier_team_t *t);

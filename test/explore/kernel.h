@@ -109,8 +109,7 @@ static long bpf_skb_pull_data(struct __sk_buff *skb, uint32_t len)
 static void leave(const struct __sk_buff *skb)
 {
     nicbarrier_packet_t p;
-    if (nicbarrier_packet_decode(bytes_of(skb) + FRAME_PAYLOAD, NICBARRIER_PACKET_SIZE, &p) ==
-            NULL &&
+    if (nicbarrier_packet_decode(bytes_of(skb) + FRAME_PAYLOAD, NICBARRIER_PACKET_SIZE, &p) &&
         p.kind != NICBARRIER_PACKET_WAKE)
         kernel_sends(skb->ifindex, &p);
 }

@@ -275,7 +275,7 @@ static bool is_word(const frame_t *f, const struct in_addr *to)
     nicbarrier_packet_t p;
     return f->len == FRAME && get(f->bytes + 12, 2) == ETHERTYPE_IP &&
            memcmp(f->bytes + IP_AT + 16, to, 4) == 0 &&
-           nicbarrier_packet_decode(f->bytes + PACKET_AT, NICBARRIER_PACKET_SIZE, &p) == NULL &&
+           nicbarrier_packet_decode(f->bytes + PACKET_AT, NICBARRIER_PACKET_SIZE, &p) &&
            p.kind <= NICBARRIER_PACKET_REPEAT && p.epoch != 0 && p.epoch >> 63 == 0;
 }
 

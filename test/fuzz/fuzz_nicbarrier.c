@@ -112,7 +112,7 @@ static int take(member_t *m, const unsigned char *bytes, size_t len, uint64_t no
         memset(copy + 32, 0, 8);
         bytes = copy;
     }
-    if (nicbarrier_packet_decode(bytes, len, &p) != NULL)
+    if (!nicbarrier_packet_decode(bytes, len, &p))
         return -1;
     check_form(bytes, &p);
     handle(m, &p, now);

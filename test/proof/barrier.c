@@ -18,7 +18,7 @@ void proof_barrier_packet(void)
     unsigned char *bytes = any_bytes(len), again[NICBARRIER_PACKET_SIZE];
     nicbarrier_packet_t p;
 
-    if (nicbarrier_packet_decode(bytes, len, &p) != NULL)
+    if (!nicbarrier_packet_decode(bytes, len, &p))
         return;
     PROVE(p.kind > 0 && p.kind < NICBARRIER_PACKET_KINDS);
     PROVE(p.at < NICBARRIER_STEPS_MAX && p.from_at < NICBARRIER_STEPS_MAX);

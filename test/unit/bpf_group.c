@@ -162,8 +162,7 @@ void bpf_group_frame(const bpf_group_t *g, int32_t i, uint32_t k, uint8_t kind, 
 nicbarrier_packet_t bpf_group_read(const bpf_flight_t *f)
 {
     nicbarrier_packet_t p;
-    UNIT_CHECK(nicbarrier_packet_decode(f->bytes + FRAME_PAYLOAD, NICBARRIER_PACKET_SIZE, &p) ==
-               NULL);
+    UNIT_CHECK(nicbarrier_packet_decode(f->bytes + FRAME_PAYLOAD, NICBARRIER_PACKET_SIZE, &p));
     UNIT_CHECK(frame_udp_sum(f->bytes) == 0xffff && onic_get16(f->bytes + FRAME_PAYLOAD - 2) != 0);
     UNIT_CHECK(frame_sum(0, f->bytes + FRAME_IP, 20) == 0xffff);
     return p;

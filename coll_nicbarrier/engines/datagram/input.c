@@ -92,8 +92,7 @@ static void answer_for_freed(const nicbarrier_packet_t *p, nicbarrier_address_t 
 static int take(const unsigned char *bytes, size_t len, nicbarrier_address_t from)
 {
     nicbarrier_packet_t p;
-    if (nicbarrier_packet_decode(bytes, len, &p) != NULL ||
-        p.cookie != nicbarrier_datagram.cookie) {
+    if (!nicbarrier_packet_decode(bytes, len, &p) || p.cookie != nicbarrier_datagram.cookie) {
         onic_count(&nicbarrier_datagram_counters.refused, 1);
         return 0;
     }
@@ -158,8 +157,7 @@ static void take_refusals(void)
     unsigned char bytes[NICBARRIER_PACKET_SIZE];
     nicbarrier_packet_t p;
     while (nicbarrier_udp_refused(bytes))
-        if (nicbarrier_packet_decode(bytes, sizeof(bytes), &p) == NULL &&
-            p.kind == NICBARRIER_PACKET_NACK)
+        if (nicbarrier_packet_decode(bytes, sizeof(bytes), &p) && p.kind == NICBARRIER_PACKET_NACK)
             nicbarrier_datagram_each(refuse, p.cookie);
 }
 

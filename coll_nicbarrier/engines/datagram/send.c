@@ -31,7 +31,7 @@ void nicbarrier_datagram_post(nicbarrier_address_t to, nicbarrier_packet_t packe
     packet.back = nicbarrier_datagram.cookie;
     nicbarrier_packet_encode(&packet, bytes);
     if (!is_dropped())
-        (void)nicbarrier_udp_send(to, bytes);
+        nicbarrier_udp_send(to, bytes);
 }
 
 void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,

@@ -135,17 +135,16 @@ const char *nicbarrier_udp_resolve(const void *bytes, uint32_t len, uint32_t *co
 
 /* ---- packets -------------------------------------------------------------------------------- */
 
-bool nicbarrier_udp_send(nicbarrier_address_t to, const unsigned char *packet)
+void nicbarrier_udp_send(nicbarrier_address_t to, const unsigned char *packet)
 {
     const struct sockaddr_in a = socket_address(to);
     /* The first call may only report that an earlier packet was refused. */
     for (int i = 0; i < 2; i++) {
         if (sendto(udp.fd, packet, NICBARRIER_PACKET_SIZE, MSG_NOSIGNAL,
                    (const struct sockaddr *)&a, sizeof(a)) == NICBARRIER_PACKET_SIZE)
-            return true;
+            return;
         udp.errors = true;
     }
-    return false;
 }
 
 int nicbarrier_udp_receive(void *bytes, size_t size, nicbarrier_address_t *from)

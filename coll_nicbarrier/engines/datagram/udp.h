@@ -30,8 +30,8 @@ uint32_t nicbarrier_udp_describe(void *bytes);
 const char *nicbarrier_udp_resolve(const void *bytes, uint32_t len, uint32_t *cookie,
                                    nicbarrier_address_t *to);
 
-/** Sends one packet. False if it could not be sent, which counts as a loss. */
-bool nicbarrier_udp_send(nicbarrier_address_t to, const unsigned char *packet);
+/** Sends one packet. One that cannot be sent counts as lost. */
+void nicbarrier_udp_send(nicbarrier_address_t to, const unsigned char *packet);
 
 /** Receives one packet of up to `size` bytes. Returns its length (0 .. size; size if it is longer),
  *  or -1 if there is none. Never waits. */

@@ -30,22 +30,7 @@ static int flags_of(int n, int fanout)
     return flags;
 }
 
-/** The parts of the memory, in this order. */
-typedef struct parts {
-    nicbarrier_head_t *head;
-    nicbarrier_flag_t *flag;
-    nicbarrier_flag_t *release;
-    onic_life_t *life;
-} parts_t;
-
-static parts_t parts_at(void *base, int n, int fanout)
-{
-    parts_t p = {.head = base};
-    p.flag = (nicbarrier_flag_t *)(void *)(p.head + 1);
-    p.release = p.flag + flags_of(n, fanout);
-    p.life = (onic_life_t *)(void *)(p.release + groups_of(n, fanout));
-    return p;
-}
+/* The head, the flags, those of releases, and whether members live, in this order. */
 
 size_t nicbarrier_shm_bytes(int n, int fanout)
 {
@@ -58,15 +43,18 @@ size_t nicbarrier_shm_bytes(int n, int fanout)
 
 void nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fanout, bool network)
 {
-    const parts_t p = parts_at(base, n, fanout);
-    p.life[me] = onic_life_mine();
-    *s = (nicbarrier_shm_t){.head = p.head,
-                            .flag = p.flag,
-                            .release = p.release,
-                            .mine = &p.flag[me],
-                            .my_release = &p.release[me / fanout],
-                            .root = &p.flag[flags_of(n, fanout) - 1],
-                            .life = p.life,
+    nicbarrier_head_t *head = base;
+    nicbarrier_flag_t *flag = (nicbarrier_flag_t *)(void *)(head + 1);
+    nicbarrier_flag_t *release = flag + flags_of(n, fanout);
+    onic_life_t *life = (onic_life_t *)(void *)(release + groups_of(n, fanout));
+    life[me] = onic_life_mine();
+    *s = (nicbarrier_shm_t){.head = head,
+                            .flag = flag,
+                            .release = release,
+                            .mine = &flag[me],
+                            .my_release = &release[me / fanout],
+                            .root = release - 1,
+                            .life = life,
                             .me = me,
                             .n = n,
                             .fanout = fanout,

@@ -27,29 +27,14 @@ void nicbarrier_packet_encode(const nicbarrier_packet_t *p,
     onic_put32(bytes + NICBARRIER_PACKET_BACK_AT, p->back);
 }
 
-static const char *check_fields(const nicbarrier_packet_t *p)
-{
-    if (p->kind == 0 || p->kind >= NICBARRIER_PACKET_KINDS)
-        return "unknown kind";
-    if (p->sender > INT32_MAX || p->to > INT32_MAX)
-        return "no such member";
-    if (p->at >= NICBARRIER_STEPS_MAX || p->from_at >= NICBARRIER_STEPS_MAX)
-        return "no such step";
-    return NULL;
-}
-
-const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_packet_t *p)
+bool nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_packet_t *p)
 {
     const unsigned char *b = bytes;
 
-    if (len != NICBARRIER_PACKET_SIZE)
-        return "not the size of a packet";
-    if (onic_get16(b) != NICBARRIER_PACKET_MAGIC)
-        return "not a packet";
-    if (b[NICBARRIER_PACKET_VERSION_AT] != NICBARRIER_PACKET_VERSION)
-        return "another version";
-    if (onic_get16(b + NICBARRIER_PACKET_ZERO_AT) != 0)
-        return "padding that is not zero";
+    if (len != NICBARRIER_PACKET_SIZE || onic_get16(b) != NICBARRIER_PACKET_MAGIC ||
+        b[NICBARRIER_PACKET_VERSION_AT] != NICBARRIER_PACKET_VERSION ||
+        onic_get16(b + NICBARRIER_PACKET_ZERO_AT) != 0)
+        return false;
     *p = (nicbarrier_packet_t){.kind = b[NICBARRIER_PACKET_KIND_AT],
                                .at = b[NICBARRIER_PACKET_STEP_AT],
                                .from_at = b[NICBARRIER_PACKET_FROM_AT],
@@ -59,5 +44,6 @@ const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_p
                                .epoch = onic_get64(b + NICBARRIER_PACKET_EPOCH_AT),
                                .to = onic_get32(b + NICBARRIER_PACKET_TO_AT),
                                .back = onic_get32(b + NICBARRIER_PACKET_BACK_AT)};
-    return check_fields(p);
+    return p->kind != 0 && p->kind < NICBARRIER_PACKET_KINDS && p->sender <= INT32_MAX &&
+           p->to <= INT32_MAX && p->at < NICBARRIER_STEPS_MAX && p->from_at < NICBARRIER_STEPS_MAX;
 }

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -74,5 +75,5 @@ typedef struct nicbarrier_address {
 void nicbarrier_packet_encode(const nicbarrier_packet_t *p,
                               unsigned char bytes[NICBARRIER_PACKET_SIZE]);
 
-/** @return NULL, or what is wrong with it (a static English fragment); `*p` is undefined then */
-const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_packet_t *p);
+/** @return false if it is no such packet; `*p` is undefined then */
+bool nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_packet_t *p);
