@@ -15,10 +15,10 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-void nicbarrier_nacks_init(nicbarrier_nacks_t *n, const nicbarrier_timing_t *timing)
+void nicbarrier_nacks_init(nicbarrier_nacks_t *n, uint64_t first)
 {
     memset(n, 0, sizeof(*n));
-    n->timing = *timing;
+    n->first = first;
     n->deadline = NICBARRIER_NEVER;
 }
 
@@ -26,9 +26,9 @@ void nicbarrier_nacks_init(nicbarrier_nacks_t *n, const nicbarrier_timing_t *tim
 static void ask_again(nicbarrier_nacks_t *n, uint32_t k, uint64_t now)
 {
     const uint64_t waited = now - n->wait[k].since;
-    const uint64_t part = least(waited >> WAITED_SHIFT, n->timing.most);
-    const uint64_t limit = part > n->timing.cap ? part : n->timing.cap;
-    n->wait[k].deadline = now + least(waited + n->timing.first, limit);
+    const uint64_t part = least(waited >> WAITED_SHIFT, NICBARRIER_NACK_MOST);
+    const uint64_t cap = NICBARRIER_NACK_CAP * n->first;
+    n->wait[k].deadline = now + least(waited + n->first, part > cap ? part : cap);
     n->deadline = least(n->deadline, n->wait[k].deadline);
 }
 

@@ -27,16 +27,14 @@
 /** Instead of a time: never. */
 #define NICBARRIER_NEVER UINT64_MAX
 
-/** Intervals of NACKs, in nanoseconds; all at least 1. */
-typedef struct nicbarrier_timing {
-    uint64_t first; /**< from the begin of a wait to its first NACK */
-    uint64_t cap;   /**< longest between NACKs of one wait, at least first, while a sixteenth of the
-                       time waited so far is less */
-    uint64_t most;  /**< limit of that sixteenth; at least cap */
-} nicbarrier_timing_t;
+/** Longest between NACKs of one wait, by the time to its first one, while a sixteenth of the time
+ *  waited so far is less. */
+#define NICBARRIER_NACK_CAP 16U
+/** Limit of that sixteenth, in nanoseconds. */
+#define NICBARRIER_NACK_MOST UINT64_C(1000000000)
 
 typedef struct nicbarrier_nacks {
-    nicbarrier_timing_t timing;
+    uint64_t first;    /**< from the begin of a wait to its first NACK; at least 1 */
     uint64_t deadline; /**< expire has nothing to do before this time; NICBARRIER_NEVER: ever */
     uint64_t waits;    /**< bit k: step k waits */
     struct {
@@ -45,7 +43,7 @@ typedef struct nicbarrier_nacks {
     } wait[NICBARRIER_RULE_STEPS];
 } nicbarrier_nacks_t;
 
-void nicbarrier_nacks_init(nicbarrier_nacks_t *n, const nicbarrier_timing_t *timing);
+void nicbarrier_nacks_init(nicbarrier_nacks_t *n, uint64_t first);
 
 /** Called after the rule has advanced: blocked steps begin to wait, and other waits end. */
 void nicbarrier_nacks_follow(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint64_t now);

@@ -245,7 +245,7 @@ static void begin(world_t *w)
         nicbarrier_schedule_bits(steps, count, &sends, &waits);
         nicbarrier_rule_init(&w->member[who].rule, (uint32_t)count, sends, waits);
         if (w->nacks != NULL)
-            nicbarrier_nacks_init(&w->nacks[who], &b->timing);
+            nicbarrier_nacks_init(&w->nacks[who], b->silence);
         call(w, (uint32_t)who, 1, 0);
     }
 }

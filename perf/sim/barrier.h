@@ -29,11 +29,11 @@ typedef struct sim_barrier {
     sim_barrier_costs_t costs;
     nicbarrier_schedule_kind_t schedule;
     int32_t members;
-    int barriers;               /**< number of barriers, in sequence */
-    double jitter;              /**< mean delay of a message, nanoseconds */
-    double late;                /**< nanoseconds that member 0 computes before each barrier */
-    double loss;                /**< share of all messages, including NACKs */
-    nicbarrier_timing_t timing; /**< when members ask again; used if `loss` > 0 */
+    int barriers;     /**< number of barriers, in sequence */
+    double jitter;    /**< mean delay of a message, nanoseconds */
+    double late;      /**< nanoseconds that member 0 computes before each barrier */
+    double loss;      /**< share of all messages, including NACKs */
+    uint64_t silence; /**< nanoseconds after which members ask again; used if `loss` > 0 */
     uint64_t seed;
 } sim_barrier_t;
 

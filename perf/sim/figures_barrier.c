@@ -21,7 +21,7 @@ static double run(const sim_barrier_costs_t *costs, nicbarrier_schedule_kind_t s
                              .barriers = barriers,
                              .jitter = jitter,
                              .loss = loss,
-                             .timing = {NACK_FIRST, 16ULL * NACK_FIRST, 1000ULL * NACK_FIRST},
+                             .silence = NACK_FIRST,
                              .seed = seed};
     const sim_barrier_result_t r = sim_barrier(&b);
 

@@ -473,7 +473,6 @@ enum { HOST, KERNEL };
 static bool run_all(const char *name, nicbarrier_schedule_kind_t kind, int members,
                     unsigned nepochs, bool nacks, bool failure, int by)
 {
-    static const nicbarrier_timing_t timing = {.first = 1, .cap = 1, .most = 1};
     state_t s;
     char text[80];
     memset(&s, 0, sizeof(s));
@@ -487,7 +486,7 @@ static bool run_all(const char *name, nicbarrier_schedule_kind_t kind, int membe
         nsteps[i] = nicbarrier_schedule(kind, i, n, step[i]);
         nicbarrier_schedule_bits(step[i], nsteps[i], &sends, &waits);
         nicbarrier_rule_init(&s.member[i].rule, (uint32_t)nsteps[i], sends, waits);
-        nicbarrier_nacks_init(&s.member[i].nacks, &timing);
+        nicbarrier_nacks_init(&s.member[i].nacks, 1);
         forget_times(&s.member[i].nacks);
         s.member[i].kernel.on = with_kernel && (i < n - 1 || n == 2);
         kernel_plan((unsigned)i, step[i], nsteps[i]);

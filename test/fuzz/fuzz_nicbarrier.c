@@ -23,8 +23,6 @@
 
 enum { HEAD = 3, SIZE = NICBARRIER_PACKET_SIZE, ENTER_EVERY = 3 };
 
-static const nicbarrier_timing_t timing = {.first = 1000, .cap = 16000, .most = 1000000};
-
 typedef struct member {
     nicbarrier_rule_t rule;
     nicbarrier_nacks_t nacks;
@@ -131,7 +129,7 @@ static int begin(member_t *m, const uint8_t head[HEAD])
         return -1;
     nicbarrier_schedule_bits(m->step, nsteps, &sends, &waits);
     nicbarrier_rule_init(&m->rule, (uint32_t)nsteps, sends, waits);
-    nicbarrier_nacks_init(&m->nacks, &timing);
+    nicbarrier_nacks_init(&m->nacks, 1000);
     return 0;
 }
 

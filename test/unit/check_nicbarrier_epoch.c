@@ -19,9 +19,6 @@
 #define USEC UINT64_C(1000)
 #define MSEC UINT64_C(1000000)
 
-static const nicbarrier_timing_t timing = {
-    .first = 1 * MSEC, .cap = 16 * MSEC, .most = 1000 * MSEC};
-
 /** Nothing is lost, but members have timers. */
 #define NO_LOSS 1e-12
 
@@ -29,7 +26,7 @@ static sim_barrier_result_t run(sim_barrier_t b)
 {
     b.costs = (sim_barrier_costs_t){
         .enter = 1000, .first = 500, .send = 500, .receive = 500, .latency = 5000, .leave = 1000};
-    b.timing = timing;
+    b.silence = MSEC;
     b.seed += unit_seed();
     const sim_barrier_result_t r = sim_barrier(&b);
 
@@ -112,7 +109,7 @@ typedef struct member {
 static void pair(member_t *m)
 {
     nicbarrier_rule_init(&m->rule, 1, 1, 1);
-    nicbarrier_nacks_init(&m->nacks, &timing);
+    nicbarrier_nacks_init(&m->nacks, MSEC);
 }
 
 /* Returns the steps in which something is sent. */
@@ -156,7 +153,7 @@ START_TEST(back_off)
     }
     for (int i = 0; i < 1000; i++)
         ck_assert_uint_eq(expire(&m, now = m.nacks.deadline), 1);
-    ck_assert_uint_eq(m.nacks.deadline - now, timing.most);
+    ck_assert_uint_eq(m.nacks.deadline - now, NICBARRIER_NACK_MOST);
     /* News begin a new wait; being complete ends all waiting. */
     hear(&m, 2, now);
     ck_assert_uint_eq(m.rule.completed, 2);

@@ -74,7 +74,7 @@ static sim_barrier_result_t lossy(int32_t members, uint64_t seed)
                                         .barriers = 5,
                                         .jitter = 500,
                                         .loss = 0.02,
-                                        .timing = {1000000, 16000000, 1000000000},
+                                        .silence = 1000000,
                                         .seed = seed});
 }
 

@@ -13,7 +13,6 @@
 int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p,
                                 nicbarrier_endpoint_t *mine, nicbarrier_reason_t *why)
 {
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
     *net_p = NULL;
     /* Not before: a process may open the engine and use another. */
     nicbarrier_datagram_lock();
@@ -26,7 +25,7 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
         return nicbarrier_reason(why, "memory is exhausted");
     net->group = *group;
     nicbarrier_group_begin(group, &net->rule);
-    nicbarrier_nacks_init(&net->nacks, &d->timing);
+    nicbarrier_nacks_init(&net->nacks, nicbarrier_datagram.silence);
     mine->len = nicbarrier_udp_describe(mine->bytes);
     /* From here on the group is known. For an unknown group every NACK is answered as if granted
      * (input.c). */

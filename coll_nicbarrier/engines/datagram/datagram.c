@@ -10,18 +10,6 @@
 
 /* ---- process -------------------------------------------------------------------------------- */
 
-/** Most nanoseconds between NACKs of one wait, however long that takes. */
-#define MOST_NSEC UINT64_C(1000000000)
-
-/** Derives all times from the one that the user may set. */
-static void set_timing(int usec)
-{
-    const uint64_t first = (uint64_t)usec * 1000;
-    const uint64_t cap = 16 * first;
-    nicbarrier_datagram.timing = (nicbarrier_timing_t){
-        .first = first, .cap = cap, .most = cap > MOST_NSEC ? cap : MOST_NSEC};
-}
-
 static int datagram_open(bool thread, nicbarrier_reason_t *why)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
@@ -30,7 +18,7 @@ static int datagram_open(bool thread, nicbarrier_reason_t *why)
         return nicbarrier_reason(
             why, "datagrams need the helper thread: a process that is not in MPI must "
                  "repeat what others have missed");
-    set_timing(nicbarrier_datagram_config.nack_usec);
+    d->silence = (uint64_t)nicbarrier_datagram_config.nack_usec * 1000;
     atomic_store(&d->deadline, NICBARRIER_NEVER);
     if (getrandom(&d->cookie, sizeof(d->cookie), GRND_NONBLOCK) != (ssize_t)sizeof(d->cookie))
         d->cookie = (uint32_t)onic_now_nsec();

@@ -64,7 +64,7 @@ struct nicbarrier_net {
 };
 
 typedef struct nicbarrier_datagram {
-    nicbarrier_timing_t timing;
+    uint64_t silence;          /**< nanoseconds after which a NACK is sent */
     uint32_t cookie;           /**< must be in packets to this process */
     uint64_t random;           /**< state of the random numbers for drop */
     atomic_bool locked;        /**< the lock */

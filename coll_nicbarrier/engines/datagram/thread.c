@@ -40,7 +40,8 @@ static void sleep_on_network(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     const uint64_t deadline = atomic_load(&d->deadline);
-    const uint64_t limit = onic_now_nsec() + (d->awaiting ? IDLE_MSEC * 1000000U : d->timing.cap);
+    const uint64_t limit =
+        onic_now_nsec() + (d->awaiting ? IDLE_MSEC * 1000000U : NICBARRIER_NACK_CAP * d->silence);
     nicbarrier_datagram_sleep(d->wake_fd, deadline < limit ? deadline : limit);
 }
 
