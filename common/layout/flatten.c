@@ -5,8 +5,9 @@
 /* Open MPI keeps a datatype as a small program: an element is `count` blocks of `blocklen` basic
  * items, `extent` bytes apart, the first at `disp`, from the start of the whole type; a loop
  * repeats all up to its end marker, each pass `extent` bytes further. It is read from the inside
- * out. A body that is a single item, or equal items at a constant distance, becomes stride levels;
- * any other becomes a list of runs, and the loops around it become levels over the list. */
+ * out. A body that is a single item becomes stride levels; any other becomes a list of runs, which
+ * becomes stride levels, too, where it is regular, as short loops that Open MPI has unrolled are;
+ * and the loops around a list become levels over it. */
 #include <stdlib.h>
 
 #include "common/ompi_compat.h"
@@ -121,31 +122,6 @@ static onic_layout_status_t read_loop(const ddt_loop_desc_t *loop, unsigned dept
     return rc;
 }
 
-static bool same_shape(const ddt_elem_desc_t *a, const ddt_elem_desc_t *b)
-{
-    uint64_t bytes_a, bytes_b;
-
-    return a->count == b->count && (a->count == 1 || a->extent == b->extent) &&
-           element_bytes(a, &bytes_a) && element_bytes(b, &bytes_b) && bytes_a == bytes_b;
-}
-
-/* True if the items are equal elements at a constant distance, as short loops become when Open MPI
- * unrolls them. */
-static bool is_regular(const dt_elem_desc_t *d, const dt_elem_desc_t *end, int64_t *distance_p)
-{
-    if (is_loop(d) || is_loop(d + 1) ||
-        __builtin_sub_overflow(d[1].elem.disp, d->elem.disp, distance_p))
-        return false;
-    for (const dt_elem_desc_t *next = d + 1; next < end; d = next++) {
-        int64_t distance;
-        if (is_loop(next) || !same_shape(&d->elem, &next->elem) ||
-            __builtin_sub_overflow(next->elem.disp, d->elem.disp, &distance) ||
-            distance != *distance_p)
-            return false;
-    }
-    return true;
-}
-
 static onic_layout_status_t add_item(onic_runs_t *runs, const dt_elem_desc_t *d, unsigned depth)
 {
     onic_layout_status_t rc;
@@ -183,18 +159,12 @@ static onic_layout_status_t read_list(const dt_elem_desc_t *d, const dt_elem_des
 static onic_layout_status_t read_body(const dt_elem_desc_t *d, const dt_elem_desc_t *end,
                                       unsigned depth, onic_layout_t *l)
 {
-    int64_t distance;
-
     if (depth > MAX_DEPTH)
         return ONIC_LAYOUT_OVERFLOW;
     if (d == end)
         return onic_layout_contig(l, 0, 0);
     if (next_item(d) == end)
         return is_loop(d) ? read_loop(&d->loop, depth, l) : read_element(&d->elem, l);
-    if (is_regular(d, end, &distance)) {
-        onic_layout_status_t rc = read_element(&d->elem, l);
-        return rc == ONIC_LAYOUT_OK ? onic_layout_repeat(l, (uint64_t)(end - d), distance) : rc;
-    }
     return read_list(d, end, depth, l);
 }
 
