@@ -55,9 +55,9 @@ START_TEST(obstacles)
 
     for (int i = 0; i < 5; i++) {
         for (int j = 0; j < 5; j++) {
-            ck_assert_int_eq(onic_verbs_obstacle(&all[i], &all[j]) == NULL, i == j);
-            ck_assert_int_eq(onic_verbs_obstacle(&all[i], &near[j]) == NULL, i == j);
-            ck_assert_int_eq(onic_verbs_obstacle(&near[j], &all[i]) == NULL, i == j);
+            ck_assert_int_eq(onic_verbs_reaches(&all[i], &all[j]), i == j);
+            ck_assert_int_eq(onic_verbs_reaches(&all[i], &near[j]), i == j);
+            ck_assert_int_eq(onic_verbs_reaches(&near[j], &all[i]), i == j);
         }
     }
 }

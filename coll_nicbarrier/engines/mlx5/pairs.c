@@ -146,7 +146,7 @@ static bool connect_end(nicbarrier_end_t *end, const nicbarrier_mlx5_t *m,
 
     onic_rc_terms_agree(&terms, theirs);
     end->word = nicbarrier_chain_word((nicbarrier_wqe_word_t){theirs->addr, theirs->key}, i);
-    return onic_verbs_obstacle(&m->port.mine, &theirs->address) == NULL &&
+    return onic_verbs_reaches(&m->port.mine, &theirs->address) &&
            onic_rc_pair_connect(&m->port, end->qp, &terms, &theirs->address, true);
 }
 

@@ -228,7 +228,7 @@ onic_rc_t *onic_rc_make(onic_rc_adapter_t *a, void *owner)
 bool onic_rc_connect(onic_rc_t *c, const onic_rc_terms_t *answer)
 {
     onic_rc_terms_agree(&c->terms, answer);
-    if (onic_verbs_obstacle(&c->terms.address, &answer->address) != NULL ||
+    if (!onic_verbs_reaches(&c->terms.address, &answer->address) ||
         !onic_rc_pair_connect(&c->adapter->port, c->qp, &c->terms, &answer->address, true)) {
         onic_rc_drop(c);
         return false;
@@ -242,7 +242,7 @@ bool onic_rc_connect(onic_rc_t *c, const onic_rc_terms_t *answer)
 bool onic_rc_serve(onic_rc_adapter_t *a, onic_rc_served_t *s, const onic_rc_terms_t *asked,
                    onic_rc_terms_t *answer)
 {
-    if (onic_verbs_obstacle(&a->port.mine, &asked->address) != NULL)
+    if (!onic_verbs_reaches(&a->port.mine, &asked->address))
         return false;
     if (s->qp == NULL || memcmp(&s->address, &asked->address, sizeof(s->address)) != 0) {
         onic_rc_unserve(a, s);

@@ -19,16 +19,11 @@ static bool is_ipv4(const uint8_t gid[GID])
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-const char *onic_verbs_obstacle(const onic_verbs_address_t *mine,
-                                const onic_verbs_address_t *theirs)
+bool onic_verbs_reaches(const onic_verbs_address_t *mine, const onic_verbs_address_t *theirs)
 {
-    if (mine->link != theirs->link)
-        return "its link is of another kind";
-    if (mine->link == ONIC_VERBS_INFINIBAND && memcmp(mine->gid, theirs->gid, SUBNET) != 0)
-        return "it is in another subnet";
-    if (mine->link == ONIC_VERBS_ROCE2 && is_ipv4(mine->gid) != is_ipv4(theirs->gid))
-        return "one has an address of IPv4 only, the other one of IPv6 only";
-    return NULL;
+    return mine->link == theirs->link &&
+           (mine->link != ONIC_VERBS_INFINIBAND || memcmp(mine->gid, theirs->gid, SUBNET) == 0) &&
+           (mine->link != ONIC_VERBS_ROCE2 || is_ipv4(mine->gid) == is_ipv4(theirs->gid));
 }
 
 /* ---- choice ---------------------------------------------------------------------------------- */

@@ -32,10 +32,11 @@ typedef struct onic_verbs_address {
                           RoCE: not 0, no multicast address */
 } onic_verbs_address_t;
 
-/** @return NULL, or why packets from my port cannot get to theirs (a static English fragment).
- *  The same for both sides. */
-ONIC_EXPORT const char *onic_verbs_obstacle(const onic_verbs_address_t *mine,
-                                            const onic_verbs_address_t *theirs);
+/** False if packets from my port cannot get to theirs: the links are of different kinds, or the
+ *  subnets differ, or one has an address of IPv4 only, the other one of IPv6. The same for both
+ *  sides. */
+ONIC_EXPORT bool onic_verbs_reaches(const onic_verbs_address_t *mine,
+                                    const onic_verbs_address_t *theirs);
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
