@@ -15,6 +15,7 @@
 #include "common/pipeline/shm/carrier_shm.h"
 #include "common/pipeline/rma/carrier_rma.h"
 #include "common/pipeline/transfers.h"
+#include "common/transport/shm/presence.h"
 #include "common/transport/shm/segment.h"
 #include "common/transport/ucx/adapters.h"
 
@@ -55,10 +56,7 @@ static bool is_filled(void)
 {
     onic_rx_pool_t *rx_pool = &onic_node_state.rx_pool;
     const uint64_t all = onic_pool_all(&rx_pool->pool);
-    onic_transport_lock();
-    const bool filled = onic_rx_pool_have(rx_pool, all, true) == all;
-    onic_transport_unlock();
-    return filled;
+    return onic_rx_pool_have(rx_pool, all, true) == all;
 }
 
 static void open_first(const onic_pipeline_config_t *config)
@@ -82,7 +80,7 @@ static void open_first(const onic_pipeline_config_t *config)
 
 static void close_last(void)
 {
-    onic_node_withdraw();
+    onic_presence_offer(NULL);
     onic_transport_set_fns(ONIC_AM_PIPELINE, ONIC_TRANSPORT_NO_FNS);
     onic_transport_lock();
     is_open = false;

@@ -172,8 +172,9 @@ static void stand_in(onic_server_t *s, uint64_t seen)
 /** Does what there is for processes that have woken this one, and what follows at once. */
 static void answer(onic_server_t *s)
 {
-    const uint64_t linger = onic_presence_age() < RECENT_NSEC ? 0 : LINGER_NSEC;
     const uint64_t seen = atomic_load(&onic_transport.mpi_ticks), begun = onic_now_nsec();
+    const uint64_t linger =
+        onic_presence_unseen(onic_presence_mine(), begun) < RECENT_NSEC ? 0 : LINGER_NSEC;
     uint64_t did = begun;
     slice_result_t result;
     do {

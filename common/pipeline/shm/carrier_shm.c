@@ -50,18 +50,13 @@ void onic_node_open(size_t bytes, size_t buffer, const onic_schedule_choice_t *s
         onic_presence_offer(&onic_node_state.key);
 }
 
-void onic_node_withdraw(void)
-{
-    onic_presence_offer(NULL);
-}
-
 void onic_node_forget_all(void)
 {
     for (onic_node_peer_t *p; (p = onic_node_state.peers) != NULL;) {
         onic_node_state.peers = p->next;
         *onic_peer_slot(p->peer, ONIC_AM_PIPELINE) = NULL;
         if (p->reached)
-            onic_rx_pool_unmap(&p->rx_pool);
+            onic_segment_unmap(&p->rx_pool.segment);
         free(p);
     }
 }

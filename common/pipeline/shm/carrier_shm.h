@@ -35,8 +35,6 @@ extern const onic_carrier_t onic_carrier_node;
 /** Makes the receive pool of `bytes` (0: none) and offers it to the peers of the node, if data may
  *  go through shared memory. If that fails there is none. */
 void onic_node_open(size_t bytes, size_t buffer, const onic_schedule_choice_t *schedule);
-/** Nobody can map the receive pool from now on. */
-void onic_node_withdraw(void);
 /** Closes it, after the last transfer. */
 void onic_node_close(void);
 

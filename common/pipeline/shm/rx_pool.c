@@ -12,8 +12,6 @@
 
 #define MIB  ((size_t)1 << 20)
 #define PAGE ((size_t)4096)
-/* Bytes that Linux maps around a fault by default. */
-#define AROUND ((size_t)64 << 10)
 
 /** The header before the buffers. */
 typedef struct rx_pool_head {
@@ -33,15 +31,6 @@ size_t onic_rx_pool_derived(void)
     return l2 <= MIB / 2 ? MIB : l2 >= 8 * MIB ? 16 * MIB : 2 * l2;
 }
 
-/** Maps memory that exists: a load maps all pages around it, in a third of the time of populating.
- */
-static void map_around(const char *from, size_t len)
-{
-    for (size_t at = 0; at < len; at += AROUND)
-        (void)*(const volatile char *)(from + at);
-    (void)*(const volatile char *)(from + len - 1);
-}
-
 /** The lowest run of adjacent bits in a mask. */
 static uint64_t first_row(uint64_t mask)
 {
@@ -49,24 +38,22 @@ static uint64_t first_row(uint64_t mask)
     return mask & ~(mask + first);
 }
 
-uint64_t onic_rx_pool_prepare(onic_rx_pool_t *rx_pool, uint64_t buffers, bool make)
+uint64_t onic_rx_pool_have(onic_rx_pool_t *rx_pool, uint64_t buffers, bool make)
 {
     rx_pool_head_t *head = rx_pool->segment.base;
     const onic_mapped_t all = {rx_pool->segment.base, 0, rx_pool->segment.size};
-    const uint64_t filled = atomic_load_explicit(&head->filled, memory_order_acquire);
-    for (uint64_t left = buffers & ~rx_pool->mapped, row; left != 0; left &= ~row) {
-        row = first_row((left & filled) != 0 ? left & filled : left);
-        char *at = onic_rx_pool_buffer(rx_pool, (unsigned)__builtin_ctzll(row));
-        const size_t len = (size_t)__builtin_popcountll(row) * rx_pool->buffer_bytes;
-        if ((row & filled) != 0)
-            map_around(at, len);
-        else if (!make || !onic_segment_fill(&all, &rx_pool->file,
-                                             (size_t)(at - (char *)rx_pool->segment.base), len))
+    uint64_t filled = atomic_load_explicit(&head->filled, memory_order_acquire);
+    for (uint64_t left = make ? buffers & ~filled : 0, row; left != 0; left &= ~row) {
+        row = first_row(left);
+        const char *at = onic_rx_pool_buffer(rx_pool, (unsigned)__builtin_ctzll(row));
+        if (!onic_segment_fill(&all, &rx_pool->file,
+                               (size_t)(at - (const char *)rx_pool->segment.base),
+                               (size_t)__builtin_popcountll(row) * rx_pool->buffer_bytes))
             continue;
+        filled |= row;
         atomic_fetch_or_explicit(&head->filled, row, memory_order_release);
-        rx_pool->mapped |= row;
     }
-    return buffers & rx_pool->mapped;
+    return buffers & filled;
 }
 
 static void lay_out(onic_rx_pool_t *rx_pool, unsigned nbuffers, uint32_t buffer_bytes)
@@ -75,7 +62,6 @@ static void lay_out(onic_rx_pool_t *rx_pool, unsigned nbuffers, uint32_t buffer_
     rx_pool->pool = (onic_pool_t){&head->pool, head->buffer, nbuffers};
     rx_pool->buffers = (char *)rx_pool->segment.base + HEAD_BYTES;
     rx_pool->buffer_bytes = buffer_bytes;
-    rx_pool->mapped = 0;
 }
 
 bool onic_rx_pool_make(size_t bytes, size_t buffer, onic_rx_pool_t *rx_pool,
@@ -118,11 +104,6 @@ bool onic_rx_pool_map(const onic_segment_key_t *key, onic_rx_pool_t *rx_pool)
     }
     rx_pool->file = key->file;
     return true;
-}
-
-void onic_rx_pool_unmap(onic_rx_pool_t *rx_pool)
-{
-    onic_segment_unmap(&rx_pool->segment);
 }
 
 void onic_rx_pool_close(onic_rx_pool_t *rx_pool, onic_segment_key_t *key)

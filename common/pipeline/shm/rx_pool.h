@@ -7,7 +7,7 @@
  *  again has to invalidate it.
  *
  *  At first only the words have memory. The first process that leases a buffer allocates its
- *  memory, and each side maps it when first using it. */
+ *  memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +23,6 @@ typedef struct onic_rx_pool {
     onic_pool_t pool;
     char *buffers;
     uint32_t buffer_bytes;
-    uint64_t mapped;      /**< buffers that have memory and are mapped here; transport lock */
     onic_file_key_t file; /**< the segment's; its maker has it open */
     bool far;             /**< its owner shares no cache and no package with this process */
 } onic_rx_pool_t;
@@ -36,22 +35,11 @@ size_t onic_rx_pool_derived(void);
 bool onic_rx_pool_make(size_t bytes, size_t buffer, onic_rx_pool_t *rx_pool,
                        onic_segment_key_t *key);
 
-/** Maps another process's receive pool. */
+/** Maps another process's receive pool: onic_segment_unmap ends that. */
 bool onic_rx_pool_map(const onic_segment_key_t *key, onic_rx_pool_t *rx_pool);
 
-/** Prepares those of `buffers` that can be: with memory, allocated if `make`, and mapped here.
- *  Returns which. The transport lock is held. */
-ONIC_EXPORT uint64_t onic_rx_pool_prepare(onic_rx_pool_t *rx_pool, uint64_t buffers, bool make);
-
-/** The same for buffers that may be prepared already, at the cost of a comparison then. */
-static inline uint64_t onic_rx_pool_have(onic_rx_pool_t *rx_pool, uint64_t buffers, bool make)
-{
-    return (buffers & ~rx_pool->mapped) == 0 ? buffers
-                                             : onic_rx_pool_prepare(rx_pool, buffers, make);
-}
-
-/** Unmaps it. */
-void onic_rx_pool_unmap(onic_rx_pool_t *rx_pool);
+/** Those of `buffers` that have memory, which is allocated if `make`. */
+uint64_t onic_rx_pool_have(onic_rx_pool_t *rx_pool, uint64_t buffers, bool make);
 
 /** Called by its maker: nobody can map it from then on; a process that has mapped it keeps the
  *  memory. */

@@ -9,7 +9,7 @@
 /** "onic", and a number that changes with the members that follow, with the form of the memory that
  *  they name (common/transport/shm/inbox.c, common/pipeline/shm/rx_pool.c), and with the messages
  *  of the pipeline. */
-#define FORMAT ((uint64_t)0x6f6e6963 << 32 | 10)
+#define FORMAT ((uint64_t)0x6f6e6963 << 32 | 11)
 
 typedef struct head {
     uint64_t format;

@@ -45,12 +45,6 @@ void onic_presence_mark(void)
     atomic_store_explicit(&onic_presence_mine()->seen, onic_now_nsec(), memory_order_relaxed);
 }
 
-uint64_t onic_presence_age(void)
-{
-    return onic_now_nsec() -
-           atomic_load_explicit(&onic_presence_mine()->seen, memory_order_relaxed);
-}
-
 void onic_presence_offer(const onic_segment_key_t *key)
 {
     onic_presence_t *page = onic_presence_mine();

@@ -76,9 +76,6 @@ onic_presence_t *onic_presence_mine(void);
 /** An MPI thread is in MPI now. Any thread. */
 ONIC_EXPORT void onic_presence_mark(void);
 
-/** Nanoseconds since the last mark. */
-uint64_t onic_presence_age(void);
-
 /** Shows this process's peers where its memory is, or, with NULL, no longer. MPI thread. */
 ONIC_EXPORT void onic_presence_offer(const onic_segment_key_t *key);
 
