@@ -21,7 +21,7 @@
  */
 #define PRIORITY 10
 
-ONIC_EXPORT extern superpipe_component_t mca_pml_superpipe_component;
+ONIC_EXPORT extern mca_pml_base_component_t mca_pml_superpipe_component;
 
 /* ---- parameters and performance variables ---------------------------------------------------- */
 
@@ -114,10 +114,6 @@ static const onic_counter_t totals[] = {
      &onic_queue_counters.received, 0},
     {"queue_waits", "Messages for which there was no room in another process's queue",
      &onic_queue_counters.waited, 0},
-    {"reuse_hits", "Contiguous buffers of long messages that had been used before",
-     &superpipe_counters.reuse_hits, 0},
-    {"reuse_misses", "Contiguous buffers of long messages that were used for the first time",
-     &superpipe_counters.reuse_misses, 0},
     {"unexpected_bytes", "Most bytes that such messages, with their data, have taken up at a time",
      &superpipe_counters.unexpected_bytes, MCA_BASE_PVAR_CLASS_HIGHWATERMARK},
 };
@@ -149,7 +145,7 @@ static int register_variables(const mca_base_component_t *c)
 
 static int check_params(void)
 {
-    if (onic_check_given(&mca_pml_superpipe_component.super.pmlm_version, SUPERPIPE_HELP_FILE) !=
+    if (onic_check_given(&mca_pml_superpipe_component.pmlm_version, SUPERPIPE_HELP_FILE) !=
         OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
     for (const onic_param_t *p = params; p->name != NULL; p++)
@@ -189,9 +185,9 @@ static mca_pml_base_module_t module = {
 
 static int component_register(void)
 {
-    if (!onic_series_matches(&mca_pml_superpipe_component.super.pmlm_version))
+    if (!onic_series_matches(&mca_pml_superpipe_component.pmlm_version))
         return OMPI_ERR_NOT_AVAILABLE;
-    return register_variables(&mca_pml_superpipe_component.super.pmlm_version);
+    return register_variables(&mca_pml_superpipe_component.pmlm_version);
 }
 
 /** Called in all processes, whether they use the component or not. */
@@ -262,7 +258,7 @@ static int component_finalize(void)
         onic_say_idle("pml_superpipe_protocol", protocol, superpipe_counters.messages,
                       SUPERPIPE_PROTOCOLS, (int)superpipe.params.protocol);
     }
-    onic_print_counters(&mca_pml_superpipe_component.super.pmlm_version, superpipe.params.verbose);
+    onic_print_counters(&mca_pml_superpipe_component.pmlm_version, superpipe.params.verbose);
     onic_transport_set_fns(ONIC_AM_SHORT, ONIC_TRANSPORT_NO_FNS);
     onic_transport_set_fns(ONIC_AM_PML, ONIC_TRANSPORT_NO_FNS);
     onic_pipeline_close();
@@ -300,22 +296,17 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
     return &module;
 }
 
-ONIC_EXPORT superpipe_component_t mca_pml_superpipe_component = {
-    .super =
+ONIC_EXPORT mca_pml_base_component_t mca_pml_superpipe_component = {
+    .pmlm_version =
         {
-            .pmlm_version =
-                {
-                    ONIC_PML_VERSION,
-                    .mca_component_name = "superpipe",
-                    MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
-                                          OMPI_NIC_VERSION_RELEASE),
-                    .mca_open_component = component_open,
-                    .mca_register_component_params = component_register,
-                },
-            .pmlm_data = {MCA_BASE_METADATA_PARAM_NONE},
-            .pmlm_init = component_init,
-            .pmlm_finalize = component_finalize,
+            ONIC_PML_VERSION,
+            .mca_component_name = "superpipe",
+            MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
+                                  OMPI_NIC_VERSION_RELEASE),
+            .mca_open_component = component_open,
+            .mca_register_component_params = component_register,
         },
-    .rows = superpipe_rows,
-    .fetched = superpipe_fetched_locked,
+    .pmlm_data = {MCA_BASE_METADATA_PARAM_NONE},
+    .pmlm_init = component_init,
+    .pmlm_finalize = component_finalize,
 };

@@ -48,31 +48,28 @@ double superpipe_answers_in(const onic_link_t *link, double unseen, bool away)
  *  about as many. */
 #define LATELY 16
 
-/** The place of a remembered buffer that contains this one, or else the last place. */
-static unsigned find(const superpipe_reuse_t *r, uint64_t start, uint64_t length, bool *hit_p)
+/** The place of a remembered buffer that contains this one; SUPERPIPE_BUFFERS if there is none. */
+static unsigned find(const superpipe_reuse_t *r, uint64_t start, uint64_t length)
 {
-    unsigned i;
+    unsigned i = 0;
 
-    for (i = 0; i < SUPERPIPE_BUFFERS; i++) {
-        const uint64_t from = r->buffer[i].start;
-
-        *hit_p = start >= from && length <= r->buffer[i].length &&
-                 start - from <= r->buffer[i].length - length;
-        if (*hit_p)
-            return i;
-    }
-    return SUPERPIPE_BUFFERS - 1;
+    while (i < SUPERPIPE_BUFFERS && (start < r->buffer[i].start || length > r->buffer[i].length ||
+                                     start - r->buffer[i].start > r->buffer[i].length - length))
+        i++;
+    return i;
 }
 
-double superpipe_reuse_note(superpipe_reuse_t *r, uint64_t start, uint64_t length, bool *hit_p)
+double superpipe_reuse_note(superpipe_reuse_t *r, uint64_t start, uint64_t length)
 {
-    const unsigned at = find(r, start, length, hit_p);
-    const uint64_t from = *hit_p ? r->buffer[at].start : start;
-    const uint64_t bytes = *hit_p ? r->buffer[at].length : length;
+    const unsigned at = find(r, start, length);
+    const bool hit = at < SUPERPIPE_BUFFERS;
+    const uint64_t from = hit ? r->buffer[at].start : start;
+    const uint64_t bytes = hit ? r->buffer[at].length : length;
 
-    memmove(&r->buffer[1], &r->buffer[0], at * sizeof(r->buffer[0]));
+    memmove(&r->buffer[1], &r->buffer[0],
+            (hit ? at : SUPERPIPE_BUFFERS - 1) * sizeof(r->buffer[0]));
     r->buffer[0].start = from;
     r->buffer[0].length = bytes;
-    r->hits += ((*hit_p ? 1 : 0) - r->hits) / LATELY;
-    return *hit_p ? 0 : 1 - r->hits;
+    r->hits += ((hit ? 1 : 0) - r->hits) / LATELY;
+    return hit ? 0 : 1 - r->hits;
 }

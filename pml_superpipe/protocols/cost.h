@@ -50,6 +50,6 @@ typedef struct superpipe_reuse {
 } superpipe_reuse_t;
 
 /** A buffer is about to be used. Returns the part of a registration's cost that the transfer should
- *  bear, 0 .. 1: none if the buffer lies in a remembered one (`*hit_p`); else the less, the more
- *  likely it is to be reused. */
-double superpipe_reuse_note(superpipe_reuse_t *r, uint64_t start, uint64_t length, bool *hit_p);
+ *  bear, 0 .. 1: none if the buffer lies in a remembered one; else the less, the more likely it is
+ *  to be reused. */
+double superpipe_reuse_note(superpipe_reuse_t *r, uint64_t start, uint64_t length);

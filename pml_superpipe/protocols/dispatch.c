@@ -19,7 +19,7 @@ static void handle_locked(superpipe_peer_t *p, const superpipe_incoming_t *in, o
 {
     switch ((superpipe_kind_t)in->prefix.kind) {
     case SUPERPIPE_KIND_RTS:
-        superpipe_on_rts_locked(p, in);
+        superpipe_on_envelope_locked(p, in);
         break;
     case SUPERPIPE_KIND_EARLY:
         superpipe_on_early_locked(p, in);
@@ -56,8 +56,8 @@ int superpipe_complete_all(void)
     int n = 0;
 
     superpipe_end_lost();
-    for (int p = 0; p < SUPERPIPE_ROWS; p++)
-        if (superpipe_rows[p] != NULL && superpipe_rows[p]->progress != NULL)
+    for (int p = 0; p < SUPERPIPE_PROTOCOLS; p++)
+        if (superpipe_rows[p]->progress != NULL)
             n += superpipe_rows[p]->progress();
     return n + superpipe_complete_finished();
 }

@@ -60,16 +60,10 @@ uint64_t superpipe_early_locked(const superpipe_request_t *r)
 
 double superpipe_pin_share_locked(const superpipe_request_t *r)
 {
-    const uint64_t start = (uint64_t)(uintptr_t)(r->base + r->layout.offset);
-    double share;
-    bool hit;
-
     if (r->internal || !onic_layout_is_contig(&r->layout))
         return 1;
-    share = superpipe_reuse_note(&superpipe.reuse, start, r->layout.size, &hit);
-    superpipe_counters.reuse_hits += hit;
-    superpipe_counters.reuse_misses += !hit;
-    return share;
+    return superpipe_reuse_note(&superpipe.reuse, (uint64_t)(uintptr_t)(r->base + r->layout.offset),
+                                r->layout.size);
 }
 
 /** The expected time until a sender on the node answers, from when it was last in MPI. */

@@ -251,10 +251,10 @@ void superpipe_receive_start(superpipe_request_t *r);
 /** Starts a receive of a message that MPI_Mprobe has taken out. */
 void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m);
 
-/** RTS has come. */
-void superpipe_on_rts_locked(superpipe_peer_t *from, const superpipe_incoming_t *in);
+/** RTS or SHORT has come. */
+void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in);
 
-/** The handler of SHORT messages: onic_am_fn_t. One function from the decoder to the receive. */
+/** The handler of SHORT messages: onic_am_fn_t. */
 void superpipe_short_arrived(onic_peer_t *from, const void *header, size_t header_len,
                              const void *data, size_t len, onic_rndv_t *rndv);
 
@@ -278,12 +278,3 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
 
 /** onic_work_fn_t: completes finished requests, lets rows continue, ends lost ones. */
 int superpipe_complete_all(void);
-
-/* ---- component.c ----------------------------------------------------------------------------- */
-
-/** The component. A test uses it to add a row after the others, and to call what rows call. */
-typedef struct superpipe_component {
-    mca_pml_base_component_t super;                     /**< the first member */
-    const superpipe_row_t **rows;                       /**< superpipe_rows */
-    void (*fetched)(superpipe_request_t *r, bool good); /**< superpipe_fetched_locked */
-} superpipe_component_t;

@@ -144,7 +144,7 @@ void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-ONIC_INLINE void on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)
+void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)
 {
     const uint64_t cost = superpipe_record(&in->offer) + in->bytes;
     superpipe_receive_t *receive;
@@ -159,11 +159,6 @@ ONIC_INLINE void on_envelope_locked(superpipe_peer_t *from, const superpipe_inco
     }
 }
 
-void superpipe_on_rts_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)
-{
-    on_envelope_locked(from, in);
-}
-
 void superpipe_short_arrived(onic_peer_t *from, const void *header, size_t header_len,
                              const void *data, size_t len, onic_rndv_t *rndv)
 {
@@ -173,5 +168,5 @@ void superpipe_short_arrived(onic_peer_t *from, const void *header, size_t heade
     if (p == NULL)
         onic_peer_give_up(from);
     else if (!p->lost && rndv == NULL && superpipe_decode_short(&in, header, header_len, data, len))
-        on_envelope_locked(p, &in);
+        superpipe_on_envelope_locked(p, &in);
 }

@@ -141,15 +141,13 @@ typedef struct superpipe_params {
 } superpipe_params_t;
 
 typedef struct superpipe_counters {
-    unsigned long long messages[SUPERPIPE_ROWS]; /**< received, by protocol */
-    unsigned long long bytes[SUPERPIPE_ROWS];
+    unsigned long long messages[SUPERPIPE_PROTOCOLS]; /**< received, by protocol */
+    unsigned long long bytes[SUPERPIPE_PROTOCOLS];
     unsigned long long announced;        /**< sends whose data waited for a CTS */
     unsigned long long no_credit;        /**< of these, short messages */
     unsigned long long unexpected;       /**< messages that came before their receive */
     unsigned long long unexpected_bytes; /**< most bytes that they have taken up */
-    unsigned long long fallbacks;    /**< transfers that were started again by another protocol */
-    unsigned long long reuse_hits;   /**< buffers of long messages found in the cache model */
-    unsigned long long reuse_misses; /**< buffers of long messages not found there */
+    unsigned long long fallbacks; /**< transfers that were started again by another protocol */
 } superpipe_counters_t;
 
 extern superpipe_counters_t superpipe_counters;
