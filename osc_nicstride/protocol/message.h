@@ -184,10 +184,9 @@ bool nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len, nic
 
 _Static_assert(NICSTRIDE_BATCH_MAX <= UINT16_MAX, "lengths have two bytes");
 
-/** Zero-initialise the first two. */
+/** Zero-initialise `len`. */
 typedef struct nicstride_batch {
     size_t len;
-    unsigned messages;
     size_t last; /**< where the last message begins, including its length */
     unsigned char bytes[NICSTRIDE_BATCH_MAX];
 } nicstride_batch_t;
@@ -205,7 +204,6 @@ static inline unsigned char *nicstride_batch_room(nicstride_batch_t *b, size_t m
     memcpy(at, &length, sizeof(length));
     b->last = b->len;
     b->len += sizeof(length) + len;
-    b->messages++;
     return at + sizeof(length);
 }
 

@@ -42,7 +42,7 @@ static sent_batch_t *take(void)
     sent_batch_t *b = malloc(sizeof(*b));
 
     if (b != NULL)
-        b->batch.len = b->batch.messages = 0;
+        b->batch.len = 0;
     return b;
 }
 
@@ -111,8 +111,8 @@ void nicstride_send_waiting_locked(nicstride_peer_t *p)
         return;
     sent_batch_t *b = withdraw(p);
 
-    if (b->batch.messages == 1 &&
-        nicstride_batch_next(b->batch.bytes, b->batch.len, &at, &message, &len)) {
+    if (nicstride_batch_next(b->batch.bytes, b->batch.len, &at, &message, &len) &&
+        at == b->batch.len) {
         send_alone(p, message, len);
         free(b);
         return;

@@ -39,7 +39,7 @@ START_TEST(there_and_back)
         size_t from[MESSAGES_MAX], len[MESSAGES_MAX], at = 0, n = 0, used = 0, message_len;
         const void *message;
 
-        batch.len = batch.messages = 0;
+        batch.len = 0;
         memset(batch.bytes, 0xee, sizeof(batch.bytes));
         for (;; n++) {
             len[n] = 1 + unit_below(&r, longest);
@@ -50,7 +50,7 @@ START_TEST(there_and_back)
                 break;
             used += 2 + len[n];
         }
-        UNIT_CHECK(batch.len == used && batch.messages == n);
+        UNIT_CHECK(batch.len == used);
         for (size_t i = used; i < sizeof(batch.bytes); i++)
             UNIT_CHECK(batch.bytes[i] == 0xee);
         for (size_t i = 0; i < n; i++) {
@@ -67,7 +67,7 @@ END_TEST
 
 START_TEST(what_does_not_fit)
 {
-    batch.len = batch.messages = 0;
+    batch.len = 0;
     ck_assert(!add(NICSTRIDE_BATCH_MAX, all, 0));
     ck_assert(!add(0, all, 1));
     ck_assert(!add(2, all, 1));
@@ -76,7 +76,7 @@ START_TEST(what_does_not_fit)
     ck_assert_uint_eq(batch.len, 0);
     ck_assert(add(3, all, 1));
     ck_assert(!add(2, all, 1)); /* less than there is already */
-    ck_assert_uint_eq(batch.messages, 1);
+    ck_assert_uint_eq(batch.len, 3);
 }
 END_TEST
 

@@ -83,7 +83,7 @@ START_TEST(there_and_back)
         const void *message;
         size_t at = 0, message_len;
 
-        batch.len = batch.messages = 0;
+        batch.len = 0;
         memcpy(nicstride_batch_room(&batch, sizeof(batch.bytes), 6), "before", 6);
         for (unsigned i = 0; i < n; i++) {
             place[i] = unit_random64(&r);
@@ -93,7 +93,6 @@ START_TEST(there_and_back)
             UNIT_CHECK(write_record(puts, i));
         }
         memcpy(nicstride_batch_room(&batch, sizeof(batch.bytes), 6), "behind", 6);
-        UNIT_CHECK(batch.messages == 3);
         UNIT_CHECK(nicstride_batch_next(batch.bytes, batch.len, &at, &message, &message_len) &&
                    message_len == 6 && memcmp(message, "before", 6) == 0);
         read_message(&at, puts, n);
@@ -107,7 +106,7 @@ END_TEST
 /* To the last byte of the room that there is. */
 START_TEST(what_does_not_fit)
 {
-    batch.len = batch.messages = 0;
+    batch.len = 0;
     len[0] = len[1] = 8;
     UNIT_CHECK(write_record(true, 0));
     const size_t before = batch.len, more = bytes_of(true, 1);
@@ -117,7 +116,7 @@ START_TEST(what_does_not_fit)
     UNIT_CHECK(nicstride_batch_extend(&batch, before, SIZE_MAX) == NULL);
     UNIT_CHECK(batch.len == before);
     UNIT_CHECK(nicstride_batch_extend(&batch, before + more, more) == batch.bytes + before);
-    UNIT_CHECK(batch.len == before + more && batch.messages == 1);
+    UNIT_CHECK(batch.len == before + more);
 }
 END_TEST
 
