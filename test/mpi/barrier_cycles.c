@@ -137,8 +137,8 @@ int main(int argc, char **argv)
     cycles("with an engine", with_engine, tl_slow() ? ENGINES / 4 : ENGINES);
     cycles("outstanding", outstanding, tl_slow() ? ENGINES / 4 : ENGINES);
     /* Of lost packets each takes a millisecond. */
-    cycles("while peers are in a barrier", churn,
-           tl_slow() || getenv("OMPI_MCA_coll_nicbarrier_drop") != NULL ? CHURN / 2 : CHURN);
+    const bool lossy = getenv("OMPI_MCA_coll_nicbarrier_drop") != NULL;
+    cycles("while peers are in a barrier", churn, CHURN / (tl_slow() ? 5 : lossy ? 2 : 1));
     meet_check_engine(ENGINES / 4 * 2);
     return meet_finish();
 }

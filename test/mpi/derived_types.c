@@ -374,7 +374,7 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         tl_window_t w = tl_win_make(kind, tl_size() * SLOT, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
-        int rounds = ROUNDS * tl_factor();
+        int rounds = (tl_slow() ? ROUNDS / 4 : ROUNDS) * tl_factor();
 
         for (int round = 0; round < rounds; round++)
             random_round(&w, (tl_sync_t)(round % TL_SYNCS), round);

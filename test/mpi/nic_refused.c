@@ -19,7 +19,9 @@
 #include "test/mpi/adapter.h"
 #include "test/mpi/testlib.h"
 
-enum { MOST = 1 << 20, WINDOW = 6 * MOST, BLOCK = 1024, TURNS = 100 };
+enum { MOST = 1 << 20, WINDOW = 6 * MOST, BLOCK = 1024 };
+
+#define TURNS (tl_slow() ? 25 : 100)
 
 /** Bytes that the process may still register, a number of the adapter's; SIZE_MAX: any number. */
 static size_t *room;

@@ -4,7 +4,7 @@
  */
 /* ranks: 2 */
 /* p2p: auto pipeline */
-/* long: pipeline */
+/* long: auto pipeline */
 /* sanitized: pairs */
 /**
  * @file

@@ -466,7 +466,8 @@ static void test_sizes(void)
             send_kind_t kind = (send_kind_t)(i / MODES % KINDS);
             way_t way = (way_t)(i / MODES / KINDS);
 
-            if (!is_possible(mode, kind, way) || (p2p_sizes[s] > LONG && (i + s) % 3 != 0))
+            if (!is_possible(mode, kind, way) || (p2p_sizes[s] > LONG && (i + s) % 3 != 0) ||
+                (tl_slow() && (i + s) % 5 != 0))
                 continue;
             try_size(mode, kind, way, p2p_sizes[s], turn++);
         }
@@ -476,7 +477,8 @@ static void test_sizes(void)
 /** Types of many constructors, over elements with gaps that differ by side. */
 static void test_types(void)
 {
-    for (int i = 0, turn = 0; i < RANDOM_ROUNDS * tl_factor(); turn++) {
+    for (int i = 0, turn = 0; i < (tl_slow() ? RANDOM_ROUNDS / 5 : RANDOM_ROUNDS) * tl_factor();
+         turn++) {
         tl_rng_t out = tl_rng(tl_seed(), (uint64_t)turn),
                  in = tl_rng(tl_seed() + 1, (uint64_t)turn);
         int n = (int)tl_range(&out, 0, turn % 8 == 0 ? 20000 : 600);

@@ -91,7 +91,7 @@ int tl_factor(void);
 
 /**
  * True where ONIC_TEST_SLOW is in the environment: processors and network are emulated, some tens
- * of MB/s. What would take minutes is then made smaller or left out.
+ * of MB/s, or sanitizers slow all down. What would take minutes is then made smaller or left out.
  */
 bool tl_slow(void);
 
