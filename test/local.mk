@@ -395,6 +395,7 @@ mpi_programs = \
 	test/mpi/wake \
 	test/mpi/large \
 	test/mpi/late \
+	test/mpi/late_protocol \
 	test/mpi/late_row \
 	test/mpi/locks \
 	test/mpi/measured \
@@ -473,6 +474,9 @@ test_mpi_connection_lost_DEPENDENCIES = $(internal_dependencies)
 test_mpi_full_queue_LDADD = $(internal_ldadd)
 test_mpi_full_queue_LDFLAGS = $(internal_ldflags)
 test_mpi_full_queue_DEPENDENCIES = $(internal_dependencies)
+test_mpi_late_protocol_LDADD = $(internal_ldadd)
+test_mpi_late_protocol_LDFLAGS = $(internal_ldflags)
+test_mpi_late_protocol_DEPENDENCIES = $(internal_dependencies)
 test_mpi_late_row_LDADD = $(internal_ldadd)
 test_mpi_late_row_LDFLAGS = $(internal_ldflags)
 test_mpi_late_row_DEPENDENCIES = $(internal_dependencies)

@@ -21,7 +21,7 @@
  */
 #define PRIORITY 10
 
-ONIC_EXPORT extern mca_pml_base_component_t mca_pml_superpipe_component;
+ONIC_EXPORT extern superpipe_component_t mca_pml_superpipe_component;
 
 /* ---- parameters and performance variables ---------------------------------------------------- */
 
@@ -145,7 +145,7 @@ static int register_variables(const mca_base_component_t *c)
 
 static int check_params(void)
 {
-    if (onic_check_given(&mca_pml_superpipe_component.pmlm_version, SUPERPIPE_HELP_FILE) !=
+    if (onic_check_given(&mca_pml_superpipe_component.super.pmlm_version, SUPERPIPE_HELP_FILE) !=
         OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
     for (const onic_param_t *p = params; p->name != NULL; p++)
@@ -185,9 +185,9 @@ static mca_pml_base_module_t module = {
 
 static int component_register(void)
 {
-    if (!onic_series_matches(&mca_pml_superpipe_component.pmlm_version))
+    if (!onic_series_matches(&mca_pml_superpipe_component.super.pmlm_version))
         return OMPI_ERR_NOT_AVAILABLE;
-    return register_variables(&mca_pml_superpipe_component.pmlm_version);
+    return register_variables(&mca_pml_superpipe_component.super.pmlm_version);
 }
 
 /** Called in all processes, whether they use the component or not. */
@@ -258,7 +258,7 @@ static int component_finalize(void)
         onic_say_idle("pml_superpipe_protocol", protocol, superpipe_counters.messages,
                       SUPERPIPE_PROTOCOLS, (int)superpipe.params.protocol);
     }
-    onic_print_counters(&mca_pml_superpipe_component.pmlm_version, superpipe.params.verbose);
+    onic_print_counters(&mca_pml_superpipe_component.super.pmlm_version, superpipe.params.verbose);
     onic_transport_set_fns(ONIC_AM_SHORT, ONIC_TRANSPORT_NO_FNS);
     onic_transport_set_fns(ONIC_AM_PML, ONIC_TRANSPORT_NO_FNS);
     onic_pipeline_close();
@@ -296,17 +296,22 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
     return &module;
 }
 
-ONIC_EXPORT mca_pml_base_component_t mca_pml_superpipe_component = {
-    .pmlm_version =
+ONIC_EXPORT superpipe_component_t mca_pml_superpipe_component = {
+    .super =
         {
-            ONIC_PML_VERSION,
-            .mca_component_name = "superpipe",
-            MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
-                                  OMPI_NIC_VERSION_RELEASE),
-            .mca_open_component = component_open,
-            .mca_register_component_params = component_register,
+            .pmlm_version =
+                {
+                    ONIC_PML_VERSION,
+                    .mca_component_name = "superpipe",
+                    MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
+                                          OMPI_NIC_VERSION_RELEASE),
+                    .mca_open_component = component_open,
+                    .mca_register_component_params = component_register,
+                },
+            .pmlm_data = {MCA_BASE_METADATA_PARAM_NONE},
+            .pmlm_init = component_init,
+            .pmlm_finalize = component_finalize,
         },
-    .pmlm_data = {MCA_BASE_METADATA_PARAM_NONE},
-    .pmlm_init = component_init,
-    .pmlm_finalize = component_finalize,
+    .rows = superpipe_rows,
+    .fetched = superpipe_fetched_locked,
 };

@@ -12,7 +12,7 @@ static bool can(const superpipe_case_t *c, unsigned protocol)
 {
     const superpipe_row_t *row = superpipe_rows[protocol];
 
-    return row->can != NULL && (c->refused >> protocol & 1) == 0 && row->can(c);
+    return row != NULL && row->can != NULL && (c->refused >> protocol & 1) == 0 && row->can(c);
 }
 
 superpipe_case_t superpipe_case(const superpipe_table_t *table, onic_kind_t kind)
@@ -45,7 +45,7 @@ superpipe_protocol_t superpipe_choose(const superpipe_case_t *c, superpipe_proto
         return forced;
     if (c->self)
         return SUPERPIPE_COPY;
-    for (unsigned p = 0; p < SUPERPIPE_PROTOCOLS; p++)
+    for (unsigned p = 0; p < SUPERPIPE_ROWS; p++)
         if (can(c, p) && (cost = cost_of(c, p)) < least) {
             least = cost;
             best = p;

@@ -56,8 +56,8 @@ int superpipe_complete_all(void)
     int n = 0;
 
     superpipe_end_lost();
-    for (int p = 0; p < SUPERPIPE_PROTOCOLS; p++)
-        if (superpipe_rows[p]->progress != NULL)
+    for (int p = 0; p < SUPERPIPE_ROWS; p++)
+        if (superpipe_rows[p] != NULL && superpipe_rows[p]->progress != NULL)
             n += superpipe_rows[p]->progress();
     return n + superpipe_complete_finished();
 }

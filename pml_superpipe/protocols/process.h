@@ -278,3 +278,12 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
 
 /** onic_work_fn_t: completes finished requests, lets rows continue, ends lost ones. */
 int superpipe_complete_all(void);
+
+/* ---- component.c ----------------------------------------------------------------------------- */
+
+/** The component. A test uses it to add a row after the others, and to call what rows call. */
+typedef struct superpipe_component {
+    mca_pml_base_component_t super;                     /**< the first member */
+    const superpipe_row_t **rows;                       /**< superpipe_rows */
+    void (*fetched)(superpipe_request_t *r, bool good); /**< superpipe_fetched_locked */
+} superpipe_component_t;

@@ -78,9 +78,12 @@ typedef struct superpipe_row {
     int (*progress)(void);
 } superpipe_row_t;
 
+/** One more than the protocols, for a test. */
+#define SUPERPIPE_ROWS (SUPERPIPE_PROTOCOLS + 1)
+
 /** Indexed by superpipe_protocol_t. The receiver never chooses the first two, which only have a
  *  name. */
-extern const superpipe_row_t *const superpipe_rows[SUPERPIPE_PROTOCOLS];
+extern const superpipe_row_t *superpipe_rows[SUPERPIPE_ROWS];
 
 /** Most bytes of a short message. `eager`: the parameter; `fragment`: the payload of one transport
  *  message besides the envelope. If another protocol is forced only empty messages are short. */

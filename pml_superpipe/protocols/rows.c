@@ -7,7 +7,7 @@
 
 static const superpipe_row_t auto_row = {.name = "auto"};
 
-const superpipe_row_t *const superpipe_rows[SUPERPIPE_PROTOCOLS] = {
+const superpipe_row_t *superpipe_rows[SUPERPIPE_ROWS] = {
     [SUPERPIPE_AUTO] = &auto_row,
     [SUPERPIPE_EAGER] = &superpipe_eager_row,
     [SUPERPIPE_STREAM] = &superpipe_stream_row,

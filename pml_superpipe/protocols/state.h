@@ -141,8 +141,8 @@ typedef struct superpipe_params {
 } superpipe_params_t;
 
 typedef struct superpipe_counters {
-    unsigned long long messages[SUPERPIPE_PROTOCOLS]; /**< received, by protocol */
-    unsigned long long bytes[SUPERPIPE_PROTOCOLS];
+    unsigned long long messages[SUPERPIPE_ROWS]; /**< received, by protocol */
+    unsigned long long bytes[SUPERPIPE_ROWS];
     unsigned long long announced;        /**< sends whose data waited for a CTS */
     unsigned long long no_credit;        /**< of these, short messages */
     unsigned long long unexpected;       /**< messages that came before their receive */
