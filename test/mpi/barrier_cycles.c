@@ -134,8 +134,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < 10; i++)
         TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     cycles("without a barrier", bare, (tl_slow() ? BARE / 5 : BARE) * tl_factor());
-    cycles("with an engine", with_engine, tl_slow() ? ENGINES / 4 : ENGINES);
-    cycles("outstanding", outstanding, tl_slow() ? ENGINES / 4 : ENGINES);
+    cycles("with an engine", with_engine, tl_slow() ? ENGINES / 2 : ENGINES);
+    cycles("outstanding", outstanding, tl_slow() ? ENGINES / 2 : ENGINES);
     /* Of lost packets each takes a millisecond. */
     const bool lossy = getenv("OMPI_MCA_coll_nicbarrier_drop") != NULL;
     cycles("while peers are in a barrier", churn, CHURN / (tl_slow() ? 5 : lossy ? 2 : 1));
