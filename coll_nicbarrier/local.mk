@@ -12,9 +12,11 @@ coll_nicbarrier_libnicbarrier_core_a_SOURCES = \
 	coll_nicbarrier/engines/datagram/datagram.c \
 	coll_nicbarrier/engines/datagram/group.c \
 	coll_nicbarrier/engines/datagram/input.c \
-	coll_nicbarrier/engines/datagram/offload.c \
 	coll_nicbarrier/engines/datagram/params.c \
 	coll_nicbarrier/engines/datagram/send.c \
+	coll_nicbarrier/engines/datagram/stepper_bpf.c \
+	coll_nicbarrier/engines/datagram/stepper_host.c \
+	coll_nicbarrier/engines/datagram/steppers.c \
 	coll_nicbarrier/engines/datagram/steps.c \
 	coll_nicbarrier/engines/datagram/thread.c \
 	coll_nicbarrier/engines/datagram/udp.c \

@@ -56,7 +56,8 @@ static int wait_a_msec(const struct timespec *time);
 #undef munmap
 
 #include "coll_nicbarrier/engines/datagram/group.c"
-#include "coll_nicbarrier/engines/datagram/offload.c"
+#include "coll_nicbarrier/engines/datagram/stepper_bpf.c"
+#include "coll_nicbarrier/engines/datagram/stepper_host.c"
 #include "coll_nicbarrier/engines/datagram/steps.c"
 
 /* No processes stand behind these members, so there are no flags of a node to look at. */
@@ -85,6 +86,7 @@ enum { LEADER, NETWORK, PROCESSORS };
 nicbarrier_datagram_t nicbarrier_datagram;
 nicbarrier_datagram_config_t nicbarrier_datagram_config;
 nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
+const nicbarrier_stepper_t *const nicbarrier_steppers[] = {&nicbarrier_stepper_bpf, NULL};
 
 static nicbarrier_step_t step[MEMBERS][NICBARRIER_STEPS_MAX];
 static int nsteps;
@@ -284,6 +286,7 @@ static void setup(void)
     kernel_page[0] = &page;
     explore_words(&page, sizeof(page));
     nicbarrier_datagram.deadline = NICBARRIER_NEVER;
+    net.stepper = &nicbarrier_stepper_bpf;
     net.kernel = (nicbarrier_bpf_client_t){.page = &page, .service = 1, .bell = 1};
     net.page = &page;
     net.connected = true;

@@ -43,7 +43,7 @@ void nicbarrier_datagram_free(nicbarrier_net_t *net)
         at = &(*at)->next;
     *at = net->next;
     if (net->kernel.page != NULL)
-        nicbarrier_bpf_client_close(&net->kernel);
+        net->stepper->remove(net);
     free(net);
 }
 

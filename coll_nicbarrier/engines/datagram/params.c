@@ -9,7 +9,7 @@ nicbarrier_datagram_config_t nicbarrier_datagram_config = {.nack_usec = 1000};
 nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
 
 static const char *stepper_word;
-static const char *const steppers[] = {"auto", "bpf", "host", NULL}; /* nicbarrier_stepper_t */
+static const char *const steppers[] = {"auto", "bpf", "host", NULL}; /* as in steppers.c */
 
 const onic_param_t nicbarrier_datagram_params[] = {
     {.name = "nack_timeout",

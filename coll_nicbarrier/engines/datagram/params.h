@@ -7,17 +7,13 @@
 
 #include "coll_nicbarrier/engines/engine.h"
 
-/** Who takes the steps. */
-typedef enum nicbarrier_stepper {
-    NICBARRIER_AUTO, /**< the kernel where it can, else this process */
-    NICBARRIER_BPF,  /**< the kernel alone */
-    NICBARRIER_HOST  /**< this process */
-} nicbarrier_stepper_t;
+/** Values of parameter stepper: the first that can, or one of steppers.c alone, in its order. */
+enum { NICBARRIER_AUTO, NICBARRIER_BPF, NICBARRIER_HOST };
 
 /** The values of the engine's parameters, already checked. */
 typedef struct nicbarrier_datagram_config {
     const char *interface; /**< names of interfaces, separated by commas; NULL: choose */
-    int stepper;           /**< nicbarrier_stepper_t */
+    int stepper;           /**< NICBARRIER_AUTO .. */
     int nack_usec;         /**< silence after which a NACK is sent; 10 .. 1000000 */
     int drop;              /**< for tests: packets dropped of each 1000 to send */
 } nicbarrier_datagram_config_t;

@@ -6,15 +6,8 @@
  * @file
  * Engine datagram, inside: barriers over an unreliable network with receiver-driven retransmission
  * (Yu et al. 2004, section 6). Decisions are made in epoch/ and in the pure files here: packet.h,
- * udp_address.h. Below this file are the socket (udp.h) and what the kernel can do (bpf/), above it
- * the engine's row, in datagram.c.
- *
- * The steps of a group are taken by this process, or left to a program in the kernel, which goes on
- * by itself while no process of the node runs, and shows what it has done in the group's page
- * (bpf/state.h). That may keep packets of kind EPOCH whose word is not wrong; all others reach the
- * engine's socket, and so do words that bring a failure. The engine does everything else: it asks
- * for what does not come, and repeats what others have missed. If the kernel can no longer take the
- * steps, the process takes them over (steps.c).
+ * udp_address.h. Below this file are the socket (udp.h) and steppers (stepper.h), above it the
+ * engine's row, in datagram.c.
  *
  * One lock serves all groups of a process and is held for some microseconds at a time; threads in
  * progress do not wait for it. Functions here are called with it held, unless they say otherwise.
@@ -26,6 +19,7 @@
 
 #include "coll_nicbarrier/engines/datagram/bpf/client.h"
 #include "coll_nicbarrier/engines/datagram/params.h"
+#include "coll_nicbarrier/engines/datagram/stepper.h"
 #include "coll_nicbarrier/engines/datagram/udp.h"
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/epoch/nack.h"
@@ -49,11 +43,13 @@ struct nicbarrier_net {
     nicbarrier_group_t group;
     nicbarrier_shm_t *node; /**< NULL: none */
     bool connected;
-    bool gone;                      /**< disconnected, but others may still need answers */
-    _Atomic uint64_t completed;     /**< as reported to the node */
-    atomic_bool failed;             /**< likewise */
-    nicbarrier_rule_t rule;         /**< the state; with a page, as last read */
-    nicbarrier_bpf_client_t kernel; /**< its page stays when it is stopped: others may read it */
+    bool gone;                  /**< disconnected, but others may still need answers */
+    _Atomic uint64_t completed; /**< as reported to the node */
+    atomic_bool failed;         /**< likewise */
+    nicbarrier_rule_t rule;     /**< the state; with a page, as last read */
+    const nicbarrier_stepper_t *stepper;
+    /* Of stepper bpf; its page stays when it is stopped, since others may read it. */
+    nicbarrier_bpf_client_t kernel;
     _Atomic(nicbarrier_bpf_page_t *) page; /**< NULL: this process takes the steps */
     uint64_t taken;                        /**< words that the kernel has taken, counted so far */
     nicbarrier_nacks_t nacks;
@@ -106,7 +102,7 @@ void nicbarrier_datagram_post(nicbarrier_address_t to, nicbarrier_packet_t packe
 void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,
                               uint64_t word);
 
-/* ---- steps.c, offload.c ---------------------------------------------------------------------- */
+/* ---- steps.c --------------------------------------------------------------------------------- */
 
 /** The page of a group whose steps the kernel takes, or NULL. Any thread. */
 static inline nicbarrier_bpf_page_t *nicbarrier_net_page(const nicbarrier_net_t *net)
@@ -114,19 +110,17 @@ static inline nicbarrier_bpf_page_t *nicbarrier_net_page(const nicbarrier_net_t 
     return atomic_load_explicit(&net->page, memory_order_acquire);
 }
 
-/** Leaves the steps of a group, whose partners are known, to the kernel, where that can be, or else
- *  to this process; false and the reason if the user does not want that. Without the lock, for a
- *  group that is not connected: it may wait for seconds. */
+/** Gives a group, whose partners are known, a stepper; false and the reason if none that the user
+ *  wants can have it. Without the lock, for a group that is not connected: it may wait for seconds.
+ */
 bool nicbarrier_steps_begin(nicbarrier_net_t *net, nicbarrier_reason_t *why);
-/** The first part of that. @return false and the reason if the kernel cannot have it */
-bool nicbarrier_offload(nicbarrier_net_t *net, nicbarrier_reason_t *why);
 /** Shows a program in the kernel the packet of each step. For the receiver it is a repetition that
  *  is late. */
 void nicbarrier_steps_teach(nicbarrier_net_t *net);
 /** The state of a connected group. Notes which words the kernel has taken in by itself. */
 const nicbarrier_rule_t *nicbarrier_net_state(nicbarrier_net_t *net);
 /** Enters all epochs up to this one; takes in a word that is new for step k. What becomes due is
- *  sent. If the kernel can no longer do it, this process takes the steps over. */
+ *  sent. If the stepper can no longer do it, this process takes the steps over. */
 void nicbarrier_steps_enter(nicbarrier_net_t *net, uint64_t epoch);
 void nicbarrier_steps_take(nicbarrier_net_t *net, uint32_t k, uint64_t word);
 

@@ -2,16 +2,20 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: the steps of a group, by the kernel or by this process; see state.h. */
+/** @file Engine datagram: the stepper of a group; see stepper.h. */
 #include <string.h>
 
 #include "coll_nicbarrier/engines/datagram/state.h"
 
 bool nicbarrier_steps_begin(nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
-    const int stepper = nicbarrier_datagram_config.stepper;
-    return (stepper != NICBARRIER_HOST && nicbarrier_offload(net, why)) ||
-           stepper != NICBARRIER_BPF;
+    const int wanted = nicbarrier_datagram_config.stepper;
+    for (int i = 0; nicbarrier_steppers[i] != NULL; i++) {
+        net->stepper = nicbarrier_steppers[i];
+        if ((wanted == NICBARRIER_AUTO || wanted == i + 1) && net->stepper->install(net, why))
+            return true;
+    }
+    return false;
 }
 
 void nicbarrier_steps_teach(nicbarrier_net_t *net)
@@ -29,7 +33,7 @@ const nicbarrier_rule_t *nicbarrier_net_state(nicbarrier_net_t *net)
     if (nicbarrier_net_page(net) == NULL)
         return &net->rule;
     memcpy(before, net->rule.received, sizeof(before));
-    nicbarrier_bpf_client_snapshot(&net->kernel, &net->rule);
+    net->stepper->snapshot(net);
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
         if (net->rule.received[k] != before[k]) {
             net->from[k]->refused = 0;
@@ -43,40 +47,29 @@ const nicbarrier_rule_t *nicbarrier_net_state(nicbarrier_net_t *net)
  *  threads may still read it. */
 static void fall_back(nicbarrier_net_t *net)
 {
-    nicbarrier_bpf_client_stop(&net->kernel);
+    net->stepper->stop(net);
     (void)nicbarrier_net_state(net);
     atomic_store_explicit(&net->page, NULL, memory_order_release);
     onic_count(&nicbarrier_datagram_counters.stepper_fallbacks, 1);
 }
 
-/** Advances the group as far as possible, and sends messages that become due. */
-static void advance(nicbarrier_net_t *net)
+static const nicbarrier_stepper_t *row(const nicbarrier_net_t *net)
 {
-    const uint64_t out = nicbarrier_rule_advance(&net->rule);
-    for (uint32_t k = 0; out >> k != 0; k++)
-        if (out >> k & 1)
-            nicbarrier_datagram_send(net, NICBARRIER_PACKET_EPOCH, k,
-                                     nicbarrier_rule_word(&net->rule, k));
+    return nicbarrier_net_page(net) != NULL ? net->stepper : &nicbarrier_stepper_host;
 }
 
 void nicbarrier_steps_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
-    if (nicbarrier_net_page(net) != NULL) {
-        if (nicbarrier_bpf_client_enter(&net->kernel, epoch))
-            return;
+    if (!row(net)->enter(net, epoch)) {
         fall_back(net);
+        (void)nicbarrier_stepper_host.enter(net, epoch);
     }
-    nicbarrier_rule_enter(&net->rule, epoch);
-    advance(net);
 }
 
 void nicbarrier_steps_take(nicbarrier_net_t *net, uint32_t k, uint64_t word)
 {
-    if (nicbarrier_net_page(net) != NULL) {
-        if (nicbarrier_bpf_client_take(&net->kernel, k, word))
-            return;
+    if (!row(net)->take(net, k, word)) {
         fall_back(net);
+        (void)nicbarrier_stepper_host.take(net, k, word);
     }
-    (void)nicbarrier_rule_receive(&net->rule, k, word);
-    advance(net);
 }

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: leaves the steps of a group to the kernel, where nicbarrier-bpf is
- * loaded; see state.h. */
+/** @file The stepper in the kernel, where nicbarrier-bpf is loaded; see stepper.h and bpf/state.h.
+ */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -62,7 +62,7 @@ static uint64_t name_of(const nicbarrier_step_t *s, uint32_t k)
     return name;
 }
 
-bool nicbarrier_offload(nicbarrier_net_t *net, nicbarrier_reason_t *why)
+static bool bpf_install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
     const nicbarrier_bpf_id_t id = {.key = net->group.key, .cookie = nicbarrier_datagram.cookie};
     nicbarrier_bpf_page_t first = {.rule = net->rule,
@@ -81,3 +81,37 @@ bool nicbarrier_offload(nicbarrier_net_t *net, nicbarrier_reason_t *why)
     atomic_store_explicit(&net->page, net->kernel.page, memory_order_release);
     return true;
 }
+
+static bool bpf_enter(nicbarrier_net_t *net, uint64_t epoch)
+{
+    return nicbarrier_bpf_client_enter(&net->kernel, epoch);
+}
+
+static bool bpf_take(nicbarrier_net_t *net, uint32_t k, uint64_t word)
+{
+    return nicbarrier_bpf_client_take(&net->kernel, k, word);
+}
+
+static void bpf_snapshot(nicbarrier_net_t *net)
+{
+    nicbarrier_bpf_client_snapshot(&net->kernel, &net->rule);
+}
+
+static void bpf_stop(nicbarrier_net_t *net)
+{
+    nicbarrier_bpf_client_stop(&net->kernel);
+}
+
+static void bpf_remove(nicbarrier_net_t *net)
+{
+    nicbarrier_bpf_client_close(&net->kernel);
+}
+
+const nicbarrier_stepper_t nicbarrier_stepper_bpf = {
+    .install = bpf_install,
+    .enter = bpf_enter,
+    .take = bpf_take,
+    .snapshot = bpf_snapshot,
+    .stop = bpf_stop,
+    .remove = bpf_remove,
+};
