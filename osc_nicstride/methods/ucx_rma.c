@@ -241,11 +241,19 @@ static bool flush(nicstride_peer_t *p)
     return (puts == NULL || puts->landed >= begun->put) && begun->under_way == 0;
 }
 
+/** True if the peer must take part. If the method is forced there may be no adapter; then UCX uses
+ *  messages. */
+static bool needs_peer(nicstride_peer_t *p)
+{
+    return !flush(p) && !onic_peer_puts_by_rdma(p->peer);
+}
+
 const nicstride_method_row_t nicstride_rdma = {.name = "rdma",
                                                .fits = fits,
                                                .cost = cost,
                                                .reach = reach,
                                                .start = start,
                                                .flush = flush,
+                                               .needs_peer = needs_peer,
                                                .rkey_ops = &rkey_ops,
                                                .leave = free};

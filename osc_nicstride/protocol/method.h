@@ -191,6 +191,10 @@ struct nicstride_method_row {
      *  lock. */
     bool (*flush)(struct nicstride_peer *p);
 
+    /** True if what it has begun at the peer and has not landed needs work of that process. An
+     *  adapter's work does not. NULL: never. Transport lock. */
+    bool (*needs_peer)(struct nicstride_peer *p);
+
     /** Functions for the keys by which it reaches memory; NULL: it needs none. */
     const nicstride_rkey_ops_t *rkey_ops;
 

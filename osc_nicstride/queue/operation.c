@@ -8,7 +8,6 @@
 
 #include "common/layout/copy.h"
 #include "common/layout/pack.h"
-#include "common/transport/put.h"
 #include "common/transport/transport.h"
 #include "osc_nicstride/window/state.h"
 
@@ -207,8 +206,13 @@ bool nicstride_needs_peer_locked(nicstride_peer_t *p)
     TAILQ_FOREACH(op, &p->queue.live, of_live)
         if (op->row == NULL || op->row->needs_target)
             return true;
-    /* If a row is forced there may be no adapter; then UCX uses messages. */
-    return !nicstride_rows_landed_locked(p) && !onic_peer_puts_by_rdma(p->peer);
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+        const nicstride_method_row_t *row = nicstride_component.methods[i];
+
+        if (row != NULL && row->needs_peer != NULL && row->needs_peer(p))
+            return true;
+    }
+    return false;
 }
 
 void nicstride_op_sent_cb(void *arg, int status)

@@ -174,6 +174,11 @@ static bool flush(nicstride_peer_t *p)
     return atomic_load(&under_way[p->rank]) == 0;
 }
 
+static bool needs_peer(nicstride_peer_t *p)
+{
+    return !flush(p);
+}
+
 static int go_on(void)
 {
     progressed++;
@@ -194,6 +199,7 @@ static const nicstride_method_row_t row = {.name = "late",
                                            .progress = go_on,
                                            .finish = finish,
                                            .flush = flush,
+                                           .needs_peer = needs_peer,
                                            .handlers = handlers,
                                            .nhandlers = 2};
 
