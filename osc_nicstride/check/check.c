@@ -287,7 +287,7 @@ int nicstride_check_call(const nicstride_transfer_t *t, uint64_t *number_p)
         met = meets_others(t, &call, true) || met;
     if (!met)
         return OMPI_SUCCESS;
-    nicstride_add(&nicstride_counters.conflicts, 1);
+    onic_count(&nicstride_counters.conflicts, 1);
     if (!refuses)
         return OMPI_SUCCESS;
     NICSTRIDE_LOCKED(m, nicstride_under_way_refused(&m->check->calls, call.number));
@@ -338,7 +338,7 @@ void nicstride_check_over(nicstride_module_t *m, int target, bool here)
 void nicstride_check_fence(nicstride_module_t *m, bool nothing_precedes)
 {
     if (m->check != NULL && nothing_precedes && m->check->calls.busy > 0) {
-        nicstride_add(&nicstride_counters.conflicts, 1);
+        onic_count(&nicstride_counters.conflicts, 1);
         nicstride_report_precedes(m);
     }
     nicstride_check_over(m, -1, false);

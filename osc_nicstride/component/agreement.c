@@ -103,7 +103,7 @@ static bool joins(ompi_communicator_t *comm, int rank)
         return true;
     pthread_mutex_lock(&known_mutex);
     if (opal_hash_table_get_value_uint64(&known, name, &same) != OPAL_SUCCESS) {
-        nicstride_add(&nicstride_counters.lookups, 1);
+        onic_count(&nicstride_counters.lookups, 1);
         void *theirs =
             onic_modex_get_bytes(ompi_group_get_proc_name(comm->c_local_group, rank), KEY, &len);
         if (theirs == NULL || len != strlen(mine) + 1 || memcmp(theirs, mine, len) != 0)

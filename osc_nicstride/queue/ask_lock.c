@@ -76,7 +76,7 @@ void nicstride_post_operation_locked(nicstride_peer_t *p, const void *message, s
     }
     add(p->lock.request, message, len);
     ask(p);
-    nicstride_add(&nicstride_counters.locks_together, 1);
+    onic_count(&nicstride_counters.locks_together, 1);
 }
 
 /** True if the request is the last waiting message. */

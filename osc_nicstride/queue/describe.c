@@ -76,7 +76,7 @@ bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
     } else if (l->nruns == 0) {
         (void)onic_layout_encode(l, layout, ONIC_LAYOUT_ENCODED_MAX, &used);
     } else if ((used = put_number(p, l, layout)) > 0) {
-        nicstride_add(&nicstride_counters.lists_named, 1);
+        onic_count(&nicstride_counters.lists_named, 1);
         msg->flags |= NICSTRIDE_MSG_CACHED;
     } else if (l->nlevels > 0 && l->run_start[l->nruns] <= room &&
                onic_layout_encode(l, layout, cap, &used) == ONIC_LAYOUT_OK) {

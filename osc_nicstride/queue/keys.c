@@ -75,7 +75,7 @@ static void ask(nicstride_peer_t *p, unsigned row)
     if (len == 0)
         return;
     p->keys->asked |= NICSTRIDE_REACH(row);
-    nicstride_add(&nicstride_counters.keys_asked, 1);
+    onic_count(&nicstride_counters.keys_asked, 1);
     send_key(p, ASK, row, bytes, len);
 }
 
@@ -98,7 +98,7 @@ static void take(const nicstride_incoming_t *in, unsigned row)
         return;
     if (in->len > 0)
         keys->key[row] = ops_of(row)->accept(in->p, in->data, in->len);
-    nicstride_add(&nicstride_counters.keys_refused, keys->key[row] == NULL);
+    onic_count(&nicstride_counters.keys_refused, keys->key[row] == NULL);
 }
 
 void nicstride_keys_free_locked(nicstride_peer_t *p)

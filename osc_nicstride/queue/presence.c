@@ -46,7 +46,7 @@ void nicstride_wake(uint64_t *woken, nicstride_peer_t *p, uint64_t now)
     if ((*woken != 0 && now - *woken < NICSTRIDE_WAKE_PAUSE) || !is_away(p, now))
         return;
     *woken = now;
-    nicstride_add(&nicstride_counters.wakeups, 1);
+    onic_count(&nicstride_counters.wakeups, 1);
     onic_peer_wake(p->peer);
 }
 

@@ -100,7 +100,7 @@ static inline void nicstride_count_sent_locked(nicstride_peer_t *p, uint64_t kep
 {
     nicstride_tx_send(&p->flow.tx);
     (void)onic_credit_take(&p->account->credit, kept, 0);
-    nicstride_add(&nicstride_counters.messages, 1);
+    onic_count(&nicstride_counters.messages, 1);
 }
 
 /** Puts header, layout and data into one piece in `bytes`, of at most NICSTRIDE_PIECE_MAX bytes;

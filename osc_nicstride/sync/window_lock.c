@@ -91,7 +91,7 @@ static int ask(nicstride_module_t *m, unsigned what)
 
     if (p == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    nicstride_add(&nicstride_counters.window_locks, 1);
+    onic_count(&nicstride_counters.window_locks, 1);
     rc =
         is_near(m) ? nicstride_take_on_node(p, nicstride_ctl_of_window(m), what) : ask_far(p, what);
     /* The lock may just have been granted; it was then withdrawn. */

@@ -168,7 +168,7 @@ static void one_message(const void *header, size_t header_len, const void *data,
     nicstride_incoming_t in = {.msg = &msg, .data = data, .len = len};
 
     if (!nicstride_msg_decode(header, header_len, len, &msg, &in.layout) || !find(&in)) {
-        nicstride_refuse();
+        onic_count(&nicstride_counters.refused, 1);
         return;
     }
     if ((msg.flags & NICSTRIDE_MSG_INLINE) != 0) {
@@ -205,7 +205,7 @@ void nicstride_am(onic_peer_t *from, const void *header, size_t header_len, cons
 {
     (void)from;
     if (rndv != NULL)
-        nicstride_refuse();
+        onic_count(&nicstride_counters.refused, 1);
     else if (header_len == 1 && *(const unsigned char *)header == NICSTRIDE_BATCH_MARK)
         batch(data, len);
     else

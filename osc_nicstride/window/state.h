@@ -13,6 +13,7 @@
 #include "opal/class/opal_hash_table.h"
 
 #include "common/support/handle.h"
+#include "common/support/param.h"
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/protocol/peer_layout_cache.h"
@@ -88,24 +89,11 @@ typedef struct nicstride_counters {
 
 extern nicstride_counters_t nicstride_counters;
 
-/** Adds to a counter at the cost of a plain addition: if two threads add at once, one may be
- *  lost. */
-static inline void nicstride_add(unsigned long long *counter, unsigned long long n)
-{
-    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
-}
-
-/** Counts a refused message. */
-static inline void nicstride_refuse(void)
-{
-    nicstride_add(&nicstride_counters.refused, 1);
-}
-
 /** Counts an operation of this method that accesses `bytes` bytes of target memory. Any thread. */
 static inline void nicstride_count(nicstride_method_t method, uint64_t bytes)
 {
-    nicstride_add(&nicstride_counters.ops[method], 1);
-    nicstride_add(&nicstride_counters.bytes[method], bytes);
+    onic_count(&nicstride_counters.ops[method], 1);
+    onic_count(&nicstride_counters.bytes[method], bytes);
 }
 
 /** Prints why a window could not be made, and returns `rc`. */
