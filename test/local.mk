@@ -658,7 +658,7 @@ check-install: all test/mpi/fence
 	    $(srcdir)/test/install test/mpi/fence
 
 check-configure: all
-	MAKE="$(MAKE)" OMPI_INFO="$(OMPI_INFO)" CC="$(CC)" $(srcdir)/test/configure
+	MAKE="$(MAKE)" OMPI_INFO="$(OMPI_INFO)" CC="$(CC)" QUICK="$(QUICK)" $(srcdir)/test/configure
 endif
 
 # The demo, ./run, make deb and the recipe of Spack.
