@@ -24,8 +24,8 @@ typedef struct onic_flattened {
 /** Describes `count` elements of a committed datatype as a layout whose offsets count from the
  *  buffer address that MPI calls take (so that MPI_BOTTOM works), from Open MPI's optimised
  *  description. The packed order is that of MPI_Pack in a homogeneous system. Regular types take
- *  well under a microsecond; others allocate a run list. OMPI_SUCCESS,
- *  OMPI_ERR_OUT_OF_RESOURCE, or OMPI_ERR_VALUE_OUT_OF_BOUNDS if 64 bits are not enough.
+ *  well under a microsecond; others allocate a run list. OMPI_SUCCESS, OMPI_ERR_OUT_OF_RESOURCE, or
+ *  OMPI_ERR_VALUE_OUT_OF_BOUNDS if 64 bits are not enough.
  *
  *  With `f`, which may be NULL, a long description is read once, and a list that is used again has
  *  a number. MPI threads. */

@@ -19,10 +19,9 @@
  *
  * The packets are *learned*: the kernel has made all headers of a packet of kind REPEAT when the
  * program sees it leave the interface, so the program keeps it for that step, if it comes from the
- * process's own port. The process sends one
- * in each step when it connects, and later whenever a partner asks. So where a partner, or the
- * way to it, has moved, the first message that is asked for again also corrects the packet. A
- * process has nothing sent that it has not sent itself.
+ * process's own port. The process sends one in each step when it connects, and later whenever a
+ * partner asks. So where a partner, or the way to it, has moved, the first message that is asked
+ * for again also corrects the packet. A process has nothing sent that it has not sent itself.
  *
  * The process enters by a store into its page and a packet of kind WAKE that it sends on the
  * interface: there the program finds it, reads the page, and turns it into the first step's
