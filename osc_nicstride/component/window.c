@@ -397,8 +397,8 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, onic_disp_un
         *base = mapped_base(m, m->rank);
     else if (flavor == MPI_WIN_FLAVOR_ALLOCATE)
         *base = m->base;
-    if (!nicstride_component.world_met)
-        nicstride_component.world_met = is_world(comm);
+    if (!__atomic_load_n(&nicstride_component.world_met, __ATOMIC_RELAXED) && is_world(comm))
+        __atomic_store_n(&nicstride_component.world_met, true, __ATOMIC_RELAXED);
     if (m->wants_server)
         onic_transport_want_server(true);
     if (nicstride_component.params.show_plan)
