@@ -38,7 +38,6 @@ osc_nicstride_libnicstride_methods_a_SOURCES = \
 	osc_nicstride/queue/ask_lock.c \
 	osc_nicstride/queue/describe.c \
 	osc_nicstride/queue/flow.c \
-	osc_nicstride/queue/fragment.c \
 	osc_nicstride/queue/keys.c \
 	osc_nicstride/queue/operation.c \
 	osc_nicstride/queue/presence.c \

@@ -115,8 +115,8 @@ ONIC_EXPORT onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_ru
 /** Frees the memory of a list that was not made into a layout. */
 ONIC_EXPORT void onic_runs_fini(onic_runs_t *r);
 
-/** Frees what `l` owns. Any thread: the last layout that shares a list frees it. */
-ONIC_EXPORT void onic_layout_fini(onic_layout_t *l);
+/** Gives up a layout's share of its list; the last one frees it. */
+ONIC_EXPORT void onic_list_release(onic_layout_t *l);
 
 /** Makes `dst` a second layout of the same bytes, to be freed separately. A list never changes, so
  *  both share it: this takes some nanoseconds for any length. */
@@ -146,6 +146,14 @@ static inline void onic_layout_set(onic_layout_t *l, uint64_t size)
     l->run_start = NULL;
 }
 
+/** Frees what `l` owns, and leaves it empty. Any thread. */
+static inline void onic_layout_fini(onic_layout_t *l)
+{
+    if (l->nruns > 0)
+        onic_list_release(l);
+    onic_layout_set(l, 0);
+}
+
 /** Moves a layout, with everything it owns. */
 static inline void onic_layout_move(onic_layout_t *to, onic_layout_t *from)
 {
@@ -160,15 +168,18 @@ static inline void onic_layout_move(onic_layout_t *to, onic_layout_t *from)
     from->nruns = 0;
 }
 
-/** onic_layout_fini, for layouts that seldom own anything. */
-static inline void onic_layout_drop(onic_layout_t *l)
-{
-    if (l->runs != NULL)
-        onic_layout_fini(l);
-}
+/** Number of contiguous blocks of a layout's list, in one pass. */
+ONIC_EXPORT uint64_t onic_list_blocks(const onic_layout_t *l);
 
 /** Number of contiguous blocks: an upper bound, since touching neighbours may not be merged. */
-ONIC_EXPORT uint64_t onic_layout_blocks(const onic_layout_t *l);
+static inline uint64_t onic_layout_blocks(const onic_layout_t *l)
+{
+    uint64_t n = l->nruns > 0 ? onic_list_blocks(l) : l->size > 0;
+
+    for (uint32_t i = 0; i < l->nlevels; i++)
+        n *= l->level[i].count;
+    return n;
+}
 
 /* ---- walking -------------------------------------------------------------------------------- */
 

@@ -36,23 +36,17 @@ uint64_t *onic_list_positions(const onic_run_t *run, size_t nruns)
     return list->start;
 }
 
-uint64_t onic_layout_blocks(const onic_layout_t *l)
+uint64_t onic_list_blocks(const onic_layout_t *l)
 {
-    uint64_t n = l->nruns > 0 ? list_of(l)->blocks : l->size > 0;
-
-    for (uint32_t i = 0; i < l->nlevels; i++)
-        n *= l->level[i].count;
-    return n;
+    return list_of(l)->blocks;
 }
 
-void onic_layout_fini(onic_layout_t *l)
+void onic_list_release(onic_layout_t *l)
 {
-    if (l->nruns > 0 &&
-        atomic_fetch_sub_explicit(&list_of(l)->layouts, 1, memory_order_acq_rel) == 1) {
+    if (atomic_fetch_sub_explicit(&list_of(l)->layouts, 1, memory_order_acq_rel) == 1) {
         free(l->runs);
         free(list_of(l));
     }
-    *l = (onic_layout_t){0};
 }
 
 void onic_layout_dup(onic_layout_t *dst, const onic_layout_t *src)

@@ -111,6 +111,8 @@ void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, cons
 /** Connects the peer by that row. OMPI_SUCCESS, or an error: then a text was printed and the loss
  *  counted. */
 int onic_peer_reach(onic_peer_t *peer, const onic_row_t *row);
+/** As onic_row_calls_t's. */
+void onic_send_left(bool must_run);
 
 /* progress.c */
 /** True if rows (and, in the second, components) have work left that no event will announce. The

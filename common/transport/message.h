@@ -15,9 +15,6 @@
 
 /* ---- sending ------------------------------------------------------------------------------- */
 
-/** Most bytes of an active message's header, for any peer. */
-ONIC_EXPORT size_t onic_transport_header_max(void);
-
 /** Most bytes of header + payload of one active message, so that it travels as one fragment, in
  *  order. Never becomes less. On a node always at least ONIC_MESSAGE_LEAST, and more where so many
  *  are `wanted` and there is memory for it. Makes the connection if there is none. */
@@ -28,7 +25,7 @@ ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, size_t wanted);
 ONIC_EXPORT bool onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
                                     size_t header_len, const onic_payload_t *payload);
 
-/** Sends an active message. The header, 1 .. onic_transport_header_max bytes or, where there is no
+/** Sends an active message. The header, 1 .. onic_header_max bytes or, where there is no
  *  payload, any number, is copied before return. `payload` may be NULL; the struct is copied, the
  *  memory it names must stay until local completion. For a rendezvous it must be contiguous.
  *  Handlers may send. A message to this process itself is handled in a later progress. Returns 1

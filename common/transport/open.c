@@ -34,11 +34,6 @@
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
 static onic_transport_config_t required;
 
-size_t onic_transport_header_max(void)
-{
-    return onic_ucx_header_max();
-}
-
 /** Flushes of peers that are under way. */
 static unsigned flushing;
 
@@ -115,13 +110,6 @@ bool onic_transport_leave(unsigned usec)
 
 /* ---- opening and closing -------------------------------------------------------------------- */
 
-static void left(bool must_run)
-{
-    if (must_run)
-        onic_transport_need_help_locked();
-    onic_server_look_after();
-}
-
 /** The first `n` rows, in reverse. */
 static void stop_rows(unsigned n)
 {
@@ -134,7 +122,7 @@ static int start_rows(const onic_transport_config_t *config)
     onic_row_calls = (onic_row_calls_t){.arrived = onic_am_arrived,
                                         .lost = onic_peer_on_lost,
                                         .broken = onic_peer_on_broken,
-                                        .left = left};
+                                        .left = onic_send_left};
     onic_requests_start();
     for (unsigned n = 0; n < ONIC_ROWS; n++) {
         const int rc = onic_rows[n]->start(config);

@@ -16,7 +16,8 @@
 
 int onic_peer_reach(onic_peer_t *peer, const onic_row_t *row)
 {
-    if (onic_peer_lost(peer)) {
+    if (peer->failed != OMPI_SUCCESS) {
+        (void)onic_peer_lost(peer); /* which says so */
         /* The loss has been counted, but what has just been started must end, too. */
         onic_transport_count_loss();
         return peer->failed;
@@ -50,12 +51,19 @@ static inline const onic_row_t *row_of(onic_peer_t *peer)
 size_t onic_peer_message_max(onic_peer_t *peer, size_t wanted)
 {
     const onic_row_t *row = row_of(peer);
-    return !onic_peer_is_lost(peer) && onic_peer_reach(peer, row) == OMPI_SUCCESS
+    return peer->failed == OMPI_SUCCESS && onic_peer_reach(peer, row) == OMPI_SUCCESS
                ? row->message_max(peer, wanted)
                : ONIC_MESSAGE_LEAST;
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
+
+void onic_send_left(bool must_run)
+{
+    if (must_run)
+        onic_transport_need_help_locked();
+    onic_server_look_after();
+}
 
 /** Sends a message whose header is in the request. */
 static int transmit(const onic_row_t *row, onic_request_t *r, unsigned am_id, size_t header_len,
@@ -113,7 +121,7 @@ bool onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header, s
 static bool is_sound(unsigned am_id, const void *header, size_t header_len,
                      const onic_payload_t *payload, unsigned flags)
 {
-    if (header_len == 0 || (header_len > onic_ucx_header_max() && payload != NULL) ||
+    if (header_len == 0 || (header_len > onic_header_max && payload != NULL) ||
         am_id >= ONIC_AM_COUNT)
         return false;
     if ((flags & ONIC_SEND_RNDV) != 0 && onic_payload_bytes(payload) == NULL)
@@ -145,7 +153,7 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     if (r == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
     memcpy(r->header, header, header_len);
-    if (header_len <= onic_ucx_header_max())
+    if (header_len <= onic_header_max)
         return transmit(row, r, am_id, header_len, payload, flags);
     const onic_payload_t whole = {.base = r->header, .len = header_len};
     return transmit(row, r, am_id, 0, &whole, flags);

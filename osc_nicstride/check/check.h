@@ -32,9 +32,19 @@ int nicstride_check_call(const nicstride_transfer_t *t, uint64_t *number_p);
  *  exist. */
 void nicstride_check_returned(uint32_t window, uint64_t number);
 
-/** Reports that a message with another process's access was refused. Transport lock, any thread. */
-void nicstride_check_refused_locked(const nicstride_module_t *m, const nicstride_peer_t *p,
-                                    const nicstride_msg_t *msg, int error);
+/** Reports a message with another process's access outside of a window that is checked. Transport
+ *  lock, any thread. */
+void nicstride_report_refused_locked(const nicstride_module_t *m, const nicstride_peer_t *p,
+                                     const nicstride_msg_t *msg);
+
+/** The same, if the message was refused for that. `error`: why it was; 0: it was not. */
+static inline void nicstride_check_refused_locked(const nicstride_module_t *m,
+                                                  const nicstride_peer_t *p,
+                                                  const nicstride_msg_t *msg, int error)
+{
+    if (m->check != NULL && error == MPI_ERR_RMA_RANGE)
+        nicstride_report_refused_locked(m, p, msg);
+}
 
 /** Notes that this process's calls to `target` (negative: to all targets) are complete there, or,
  *  with `here`, locally. Must be called before other processes can learn of it. This and what

@@ -134,10 +134,10 @@ void nicstride_report_no_shadow(size_t bytes)
               opal_process_info.nodename);
 }
 
-void nicstride_check_refused_locked(const nicstride_module_t *m, const nicstride_peer_t *p,
-                                    const nicstride_msg_t *msg, int error)
+void nicstride_report_refused_locked(const nicstride_module_t *m, const nicstride_peer_t *p,
+                                     const nicstride_msg_t *msg)
 {
-    if (m->check == NULL || error != MPI_ERR_RMA_RANGE || !may_say())
+    if (!may_say())
         return;
     onic_say(
         "osc_nicstride: rank %d, window \"%s\": an access of rank %d to %llu bytes from %s%#llx "

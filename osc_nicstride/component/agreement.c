@@ -175,7 +175,7 @@ static int open_wire_once(void)
     c->wire_open = true;
     onic_pipeline_open(&pipeline);
     /* Inline data travels in a header, which may have less room than would pay. */
-    const size_t room = onic_transport_header_max() - sizeof(nicstride_msg_t);
+    const size_t room = onic_header_max - sizeof(nicstride_msg_t);
 
     c->limits.near = c->limits.near < room ? c->limits.near : room;
     c->limits.far = c->limits.far < room ? c->limits.far : room;

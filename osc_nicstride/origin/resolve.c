@@ -176,10 +176,7 @@ int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, nicstr
 
 void nicstride_target_fini(nicstride_transfer_t *a)
 {
-    if (a->origin.nruns != 0)
-        onic_layout_fini(&a->origin);
-    if (a->target.nruns != 0)
-        onic_layout_fini(&a->target);
-    if (a->result.nruns != 0)
-        onic_layout_fini(&a->result);
+    onic_layout_fini(&a->origin);
+    onic_layout_fini(&a->target);
+    onic_layout_fini(&a->result);
 }

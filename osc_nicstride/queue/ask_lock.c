@@ -50,21 +50,13 @@ static void add(lock_request_t *r, const void *message, size_t len)
     r->lock.len += sizeof(uint16_t) + len;
 }
 
-/** Sends the request with what it carries. It may wait for other messages, as the release may
- *  follow. */
-static void ask(nicstride_peer_t *p)
+void nicstride_send_request_locked(nicstride_peer_t *p)
 {
     lock_request_t *r = p->lock.request;
 
     forget_held_back(p);
     nicstride_asked_begin(&p->lock.asked, r->lock.len > 0);
     nicstride_post_locked(p, r, sizeof(r->lock) + r->lock.len, r->lock.len > 0);
-}
-
-void nicstride_ask_lock_locked(nicstride_peer_t *p)
-{
-    if (nicstride_lock_is_held_back(p))
-        ask(p);
 }
 
 void nicstride_post_operation_locked(nicstride_peer_t *p, const void *message, size_t len,
@@ -75,7 +67,7 @@ void nicstride_post_operation_locked(nicstride_peer_t *p, const void *message, s
         return;
     }
     add(p->lock.request, message, len);
-    ask(p);
+    nicstride_send_request_locked(p);
     onic_count(&nicstride_counters.locks_together, 1);
 }
 

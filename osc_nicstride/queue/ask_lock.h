@@ -58,8 +58,16 @@ static inline bool nicstride_may_post_locked(const nicstride_peer_t *p, uint64_t
 void nicstride_post_operation_locked(nicstride_peer_t *p, const void *message, size_t len,
                                      bool may_wait);
 
+/** Sends the request, which is held back, with what it carries. It may wait for other messages, as
+ *  the release may follow. */
+void nicstride_send_request_locked(nicstride_peer_t *p);
+
 /** Sends the request if it is held back, because an operation that it cannot carry is queued. */
-void nicstride_ask_lock_locked(nicstride_peer_t *p);
+static inline void nicstride_ask_lock_locked(nicstride_peer_t *p)
+{
+    if (nicstride_lock_is_held_back(p))
+        nicstride_send_request_locked(p);
+}
 
 /** Notes that the lock is granted, or refused with an error class; `done`: what went with the
  *  request is done, too. Transport lock. */

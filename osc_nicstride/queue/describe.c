@@ -26,7 +26,7 @@ void nicstride_tell_list_locked(nicstride_peer_t *p, const onic_layout_t *l)
         nicstride_msg_t msg;
         unsigned char layout[4096];
     } f;
-    size_t cap = onic_transport_header_max() - sizeof(f.msg);
+    size_t cap = onic_header_max - sizeof(f.msg);
 
     if (number != 0 && p->sent == NULL)
         p->sent = calloc(1, sizeof(*p->sent));

@@ -74,12 +74,9 @@ void nicstride_op_free_locked(nicstride_op_t *op)
 {
     if (op->handle != 0)
         onic_handle_free(&nicstride_component.ops, op->handle);
-    if (op->origin.nruns != 0)
-        onic_layout_fini(&op->origin);
-    if (op->result.nruns != 0)
-        onic_layout_fini(&op->result);
-    if (op->target.nruns != 0)
-        onic_layout_fini(&op->target);
+    onic_layout_fini(&op->origin);
+    onic_layout_fini(&op->result);
+    onic_layout_fini(&op->target);
     nicstride_counters.live_ops--;
     free(op->gets);
     free(op);

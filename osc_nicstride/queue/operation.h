@@ -90,9 +90,6 @@ int nicstride_rows_progress_locked(bool *left_p);
 bool nicstride_ops_in_flight_locked(nicstride_peer_t *p);
 /** True if what is under way to the peer needs work of its process. An adapter's work does not. */
 bool nicstride_needs_peer_locked(nicstride_peer_t *p);
-/** Sends the next message of a queued operation: 1, or 0 if there is no credit for it; else an
- *  error. */
-int nicstride_send_fragment(nicstride_op_t *op);
 /** Stops sending what is queued. The operations stay. */
 void nicstride_queue_drop_locked(nicstride_peer_t *p);
 

@@ -58,9 +58,7 @@ void nicstride_wake_waited(uint64_t *woken, nicstride_peer_t *p)
 
 /* ---- presence of the target ------------------------------------------------------------------ */
 
-/** Finds the kind of peer, and has the transport find its signs of life. Several threads may come
- *  here at once: what the first one has written is by then read without a lock. */
-static void look_up(nicstride_peer_t *p)
+void nicstride_look_up(nicstride_peer_t *p)
 {
     onic_kind_t kind = ONIC_NET;
 
@@ -75,18 +73,6 @@ static void look_up(nicstride_peer_t *p)
         __atomic_store_n(&p->observed.looked_up, true, __ATOMIC_RELEASE);
     }
     onic_transport_unlock();
-}
-
-onic_kind_t nicstride_kind(nicstride_peer_t *p)
-{
-    if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_ACQUIRE))
-        look_up(p);
-    return p->observed.kind;
-}
-
-const nicstride_path_t *nicstride_path(nicstride_peer_t *p)
-{
-    return &nicstride_component.path[nicstride_kind(p)];
 }
 
 nicstride_presence_t nicstride_presence(nicstride_peer_t *p)

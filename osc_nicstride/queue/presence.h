@@ -10,10 +10,23 @@
 #include <stdint.h>
 
 #include "osc_nicstride/window/peer.h"
+#include "osc_nicstride/window/state.h"
+
+/** Finds the kind of peer, and has the transport find its signs of life. Several threads may do
+ *  this at once: what the first one has written is by then read without a lock. */
+void nicstride_look_up(nicstride_peer_t *p);
 
 /** The kind of peer for choices, and its cost numbers. MPI threads, no lock held. */
-onic_kind_t nicstride_kind(nicstride_peer_t *p);
-const nicstride_path_t *nicstride_path(nicstride_peer_t *p);
+static inline onic_kind_t nicstride_kind(nicstride_peer_t *p)
+{
+    if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_ACQUIRE))
+        nicstride_look_up(p);
+    return p->observed.kind;
+}
+static inline const nicstride_path_t *nicstride_path(nicstride_peer_t *p)
+{
+    return &nicstride_component.path[nicstride_kind(p)];
+}
 
 /** Who is likely to answer a message to the peer. A peer that shows no signs of life counts as
  *  present. MPI threads, no lock held. */

@@ -66,12 +66,12 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
         onic_transport_unlock();
     }
     if (sent) {
-        onic_layout_drop(&layout);
+        onic_layout_fini(&layout);
         return OMPI_SUCCESS;
     }
     r = superpipe_request_new(comm, datatype, (void *)(uintptr_t)buf, count, dst, tag, true);
     if (r == NULL) {
-        onic_layout_drop(&layout);
+        onic_layout_fini(&layout);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     /* The receiver checks whether this process is there to answer, and it will be. */

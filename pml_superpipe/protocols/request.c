@@ -115,7 +115,7 @@ int superpipe_describe_any(const void *buffer, size_t count, const ompi_datatype
 
     if (rc != OMPI_SUCCESS || !onic_layout_on_device(buffer, layout))
         return rc;
-    onic_layout_drop(layout);
+    onic_layout_fini(layout);
     onic_help(SUPERPIPE_HELP_FILE, "device-memory");
     return MPI_ERR_BUFFER;
 }
@@ -167,7 +167,7 @@ void superpipe_request_drop(superpipe_request_t *r)
     if (OPAL_THREAD_ADD_FETCH32(&r->refs, -1) != 0)
         return;
     SUPERPIPE_TAKES_UP(r);
-    onic_layout_drop(&r->layout);
+    onic_layout_fini(&r->layout);
     OMPI_DATATYPE_RELEASE(r->datatype);
     OBJ_RELEASE(r->comm);
     OMPI_REQUEST_FINI(&r->super);
@@ -203,7 +203,7 @@ void superpipe_scatter(superpipe_request_t *r, uint64_t at, const void *data, ui
 
 static void report(superpipe_request_t *r)
 {
-    onic_layout_drop(&r->layout);
+    onic_layout_fini(&r->layout);
     if (r->internal)
         return;
     r->super.req_status.MPI_ERROR = r->error;

@@ -278,7 +278,7 @@ void onic_schedule_make(onic_schedule_t *s, const onic_schedule_choice_t *choice
     onic_schedule_growing(s, buffer, 1, unit, buffer);
 }
 
-void onic_layout_fini(onic_layout_t *l)
+void onic_list_release(onic_layout_t *l)
 {
     (void)l;
 }

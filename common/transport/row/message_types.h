@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/support/export.h"
 #include "common/transport/row/payload.h"
 
 /** A process that can be sent to (peer.h). */
@@ -49,6 +50,9 @@ typedef void (*onic_send_cb_t)(void *arg, int status);
 enum {
     ONIC_SEND_RNDV = 1 /**< contiguous payload by rendezvous, without copies where UCX can */
 };
+
+/** Most bytes of an active message's header, for any peer. Set when the transport is opened. */
+ONIC_EXPORT extern size_t onic_header_max;
 
 /** Each ring takes messages of so many bytes, header and payload. */
 #define ONIC_MESSAGE_LEAST 7936

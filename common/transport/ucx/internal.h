@@ -27,7 +27,6 @@ typedef struct onic_ucx_state {
     ucp_worker_h worker;
     ucp_address_t *address;
     size_t address_len;
-    size_t header_max;
     size_t tcp_seg_size;
     ucp_datatype_t gather_dt;
     bool pushes;      /**< a flush of all interfaces is under way */

@@ -11,9 +11,6 @@
 
 extern const onic_row_t onic_row_ucx;
 
-/** Largest header of a message of any row. */
-size_t onic_ucx_header_max(void);
-
 /** Receives a rendezvous; as onic_row_t's `send`. */
 int onic_ucx_receive(onic_request_t *r, const onic_rndv_t *rndv, void *buffer);
 

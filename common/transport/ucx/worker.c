@@ -17,6 +17,8 @@
 #include "opal/mca/memory/base/base.h"
 #include "opal/memoryhooks/memory.h"
 
+size_t onic_header_max;
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static void tell_of_freed(void *base, size_t bytes, void *arg, bool from_alloc)
@@ -79,7 +81,7 @@ static ucs_status_t create_worker(void)
     }
     onic_ucx_state.address = attr.address;
     onic_ucx_state.address_len = attr.address_length;
-    onic_ucx_state.header_max = attr.max_am_header;
+    onic_header_max = attr.max_am_header;
     return UCS_OK;
 }
 
@@ -172,11 +174,6 @@ static void describe(onic_address_t *mine)
 {
     mine->ucx = onic_ucx_state.address;
     mine->ucx_len = onic_ucx_state.address_len;
-}
-
-size_t onic_ucx_header_max(void)
-{
-    return onic_ucx_state.header_max;
 }
 
 static bool reaches(onic_peer_t *peer)
