@@ -10,7 +10,6 @@
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <ucontext.h>
 
 #include "test/explore/explore.h"
 

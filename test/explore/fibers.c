@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #define STACK_BYTES ((size_t)256 << 10)
 /** So many pauses of a thread may end while others could go on; then only when none can. */
@@ -61,6 +62,7 @@ static const explore_target_t *started;
 
 static void fiber_main(void)
 {
+    (void)_setjmp(machine->fiber[machine_me].first);
     machine_inside = true;
     started->thread(machine_me);
     machine_inside = false;
@@ -74,14 +76,8 @@ void machine_start(const explore_target_t *target)
 {
     started = target;
     machine->nthreads = target->nthreads;
-    for (unsigned i = 0; i < target->nthreads; i++) {
-        fiber_t *f = &machine->fiber[i];
-        known_learn(&f->knows, &machine->fiber[MAIN].knows);
-        getcontext(&f->first);
-        f->first.uc_stack.ss_sp = machine->stacks + i * STACK_BYTES;
-        f->first.uc_stack.ss_size = STACK_BYTES;
-        makecontext(&f->first, fiber_main, 0);
-    }
+    for (unsigned i = 0; i < target->nthreads; i++)
+        known_learn(&machine->fiber[i].knows, &machine->fiber[MAIN].knows);
     machine->fiber[MAIN].knows.clock[MAIN]++;
 }
 
@@ -337,7 +333,16 @@ void machine_step(unsigned proc)
     if (f->begun)
         _longjmp(f->here, 1);
     f->begun = true;
-    setcontext(&f->first);
+    /* A context is made and entered by calls of the kernel: once, not in each run. */
+    if (f->has_stack)
+        _longjmp(f->first, 1);
+    f->has_stack = true;
+    ucontext_t first;
+    getcontext(&first);
+    first.uc_stack.ss_sp = machine->stacks + proc * STACK_BYTES;
+    first.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&first, fiber_main, 0);
+    setcontext(&first);
 }
 
 void machine_describe(unsigned proc, char *text, size_t len)

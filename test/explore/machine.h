@@ -42,9 +42,8 @@ typedef struct buffered {
 } buffered_t;
 
 typedef struct fiber {
-    jmp_buf here;
-    ucontext_t first;
-    bool begun, over;
+    jmp_buf here, first; /**< where it goes on, and begins in a run, on its stack */
+    bool has_stack, begun, over;
     op_t next;
     knows_t knows;    /**< what it does is ordered behind */
     knows_t acquired; /**< by loads that an acquire fence may follow */

@@ -22,16 +22,24 @@ typedef struct access {
     const void *from;
 } access_t;
 
-enum { READS, WRITES, READS_ATOMIC, WRITES_ATOMIC, NACCESSES };
+enum { WRITES, READS, WRITES_ATOMIC, READS_ATOMIC, NACCESSES };
+#define OF_KIND(kind) (((1U << NCLOCKS) - 1) << (kind)*NCLOCKS)
+#define OF_THREAD(me) ((1U | 1U << NCLOCKS | 1U << 2 * NCLOCKS | 1U << 3 * NCLOCKS) << (me))
 
 typedef struct word {
-    uintptr_t addr;
-    uint32_t run;
-    access_t access[NACCESSES][NCLOCKS];
+    uint32_t there; /**< bits of the accesses that have been in this run */
+    access_t access[NACCESSES * NCLOCKS];
 } word_t;
 
+typedef struct slot {
+    uintptr_t addr;
+    uint32_t run, word;
+} slot_t;
+
 typedef struct memory {
-    word_t word[WORDS];
+    /** One beside the other, as a run touches them: few lines of the cache. */
+    word_t word[WORDS / 4 * 3];
+    slot_t slot[WORDS];
     uint32_t run;
     unsigned nwords;
     uintptr_t stacks_from, stacks_to;
@@ -66,26 +74,28 @@ void memory_reset(void)
 
 static word_t *word_at(uintptr_t addr)
 {
-    unsigned at = (unsigned)((addr >> 3) * 2654435761U % WORDS);
-    while (mem->word[at].run == mem->run && mem->word[at].addr != addr)
+    /* Neighbours stay neighbours. */
+    unsigned at = (unsigned)((addr >> 6) * 2654435761U * 8 + (addr >> 3) % 8) % WORDS;
+    while (mem->slot[at].run == mem->run && mem->slot[at].addr != addr)
         at = (at + 1) % WORDS;
-    word_t *w = &mem->word[at];
-    if (w->run != mem->run) {
-        if (++mem->nwords > WORDS / 4 * 3)
+    slot_t *s = &mem->slot[at];
+    if (s->run != mem->run) {
+        if (mem->nwords == WORDS / 4 * 3)
             search_fail("touches too much memory for the engine");
-        memset(w, 0, sizeof(*w));
-        w->run = mem->run;
-        w->addr = addr;
+        *s = (slot_t){.addr = addr, .run = mem->run, .word = mem->nwords++};
+        mem->word[s->word].there = 0;
     }
-    return w;
+    return &mem->word[s->word];
 }
 
-static const access_t *unordered(const word_t *w, int kind, uint8_t bytes)
+static const access_t *unordered(const word_t *w, uint32_t kinds, uint8_t bytes,
+                                 const knows_t *knows)
 {
-    const knows_t *k = machine_knows();
-    for (unsigned t = 0; t < NCLOCKS; t++) {
-        const access_t *a = &w->access[kind][t];
-        if (t != machine_me && (a->bytes & bytes) != 0 && a->clock > k->clock[t])
+    uint32_t others = w->there & kinds & ~OF_THREAD(machine_me);
+    for (; others != 0; others &= others - 1) {
+        const unsigned i = (unsigned)__builtin_ctz(others);
+        const access_t *a = &w->access[i];
+        if ((a->bytes & bytes) != 0 && a->clock > knows->clock[i % NCLOCKS])
             return a;
     }
     return NULL;
@@ -94,13 +104,10 @@ static const access_t *unordered(const word_t *w, int kind, uint8_t bytes)
 static void check_word(uintptr_t addr, uint8_t bytes, bool writes, bool atomic, const void *from)
 {
     word_t *w = word_at(addr);
-    const access_t *other = unordered(w, WRITES, bytes);
-    if (other == NULL && writes)
-        other = unordered(w, READS, bytes);
-    if (other == NULL && !atomic)
-        other = unordered(w, WRITES_ATOMIC, bytes);
-    if (other == NULL && !atomic && writes)
-        other = unordered(w, READS_ATOMIC, bytes);
+    const knows_t *knows = machine_knows();
+    const uint32_t kinds = OF_KIND(WRITES) | (writes ? OF_KIND(READS) : 0);
+    const uint32_t atomics = atomic ? 0 : kinds << WRITES_ATOMIC * NCLOCKS;
+    const access_t *other = unordered(w, kinds | atomics, bytes, knows);
     if (other != NULL) {
         char here[120], there[120], name[80], text[380];
         hooks_place(from, here, sizeof(here));
@@ -110,12 +117,13 @@ static void check_word(uintptr_t addr, uint8_t bytes, bool writes, bool atomic, 
                  name, there, here);
         search_fail(text);
     }
-    const int kind = (writes ? WRITES : READS) + (atomic ? 2 : 0);
-    access_t *a = &w->access[kind][machine_me];
-    const uint32_t clock = machine_knows()->clock[machine_me];
-    a->bytes = (uint8_t)(a->clock == clock ? a->bytes | bytes : bytes);
-    a->clock = clock;
-    a->from = from;
+    const unsigned kind = (writes ? WRITES : READS) + (atomic ? 2 : 0);
+    const unsigned i = kind * NCLOCKS + machine_me;
+    const uint32_t clock = knows->clock[machine_me];
+    access_t *a = &w->access[i];
+    const bool again = (w->there >> i & 1) != 0 && a->clock == clock;
+    *a = (access_t){clock, (uint8_t)(again ? a->bytes | bytes : bytes), from};
+    w->there |= 1U << i;
 }
 
 static void check_live(uintptr_t addr, size_t len, const void *from)
