@@ -414,8 +414,8 @@ void hooks_name(uintptr_t addr, char *text, size_t len)
     }
     if (addr >= (uintptr_t)__data_start && addr < (uintptr_t)_end) {
         snprintf(command, sizeof(command),
-                 "nm -n /proc/%d/exe | awk -v a=%016lx '$1 <= a && length($3) {n=$3; b=$1} "
-                 "END {print b, n}'",
+                 "nm -n /proc/%d/exe | awk -v a=x%016lx '\"x\" $1 <= a && length($3) "
+                 "{n=$3; b=$1} END {print b, n}'",
                  (int)getpid(), (unsigned long)addr);
         ask_binutils(command, found, sizeof(found));
     }
