@@ -300,7 +300,7 @@ static bool run_all(const char *name, unsigned members, unsigned locks, uint8_t 
 
 int main(int argc, char **argv)
 {
-    const bool all = argc > 1 && strcmp(argv[1], "--all") == 0;
+    const bool all = states_options(argc, argv);
     const uint8_t shared = NICSTRIDE_LOCK_SHARED, exclusive = NICSTRIDE_LOCK_EXCLUSIVE;
     const uint8_t of_all = NICSTRIDE_LOCK_OF_ALL, of_some = NICSTRIDE_LOCK_OF_SOME;
     bool good = true;
@@ -309,5 +309,5 @@ int main(int argc, char **argv)
         good = good &&
                run_all("lockq-targets", members, 2, shared, exclusive, all || members < 4 ? 1 : 0);
     }
-    return !good;
+    return states_status(good);
 }

@@ -517,12 +517,12 @@ static bool run_kind(const char *name, nicbarrier_schedule_kind_t k, int by, boo
 int main(int argc, char **argv)
 {
     static const char *const name[] = {"rule-dissemination", "rule-pairwise", "rule-tree"};
-    const bool all = argc > 1 && strcmp(argv[1], "--all") == 0;
+    const bool all = states_options(argc, argv);
     bool good = true;
     for (int by = HOST; by <= KERNEL; by++)
         for (int kind = NICBARRIER_DISSEMINATION; kind <= NICBARRIER_GATHER_BROADCAST; kind++)
             good = good && run_kind(name[kind], (nicbarrier_schedule_kind_t)kind, by, all);
     good = good && run_all(name[0], NICBARRIER_DISSEMINATION, 3, 1, true, false, HOST);
     good = good && run_all(name[2], NICBARRIER_GATHER_BROADCAST, 3, 1, true, true, HOST);
-    return !good;
+    return states_status(good);
 }

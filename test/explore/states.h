@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+/** In the table at most. */
 #define STATES    (1U << 22)
 #define KEY_BYTES 256
 
@@ -22,6 +23,8 @@ static size_t key_of(const state_t *s, uint8_t key[KEY_BYTES]);
 /** Checks a state, and has all that follow it found by reach(). */
 static void look_at(const state_t *s);
 
+/** The one that is searched, by its name's first word; NULL: each. */
+static const char *target;
 /** What does not hold, or NULL. */
 static const char *broken;
 static unsigned long long looked_at;
@@ -31,9 +34,32 @@ typedef struct entry {
 } entry_t;
 
 static entry_t *found;
+static unsigned found_len, found_room;
 static state_t *queue;
 static unsigned queue_len, queue_room;
-static bool full;
+static bool full, searched;
+
+/** Where it stands, or is to stand. */
+static entry_t *entry_of(const uint64_t h[2])
+{
+    unsigned at = (unsigned)(h[1] >> 20) % found_room;
+    while (found[at].hash[0] != 0 && (found[at].hash[0] != h[0] || found[at].hash[1] != h[1]))
+        at = (at + 1) % found_room;
+    return &found[at];
+}
+
+/** Most searches are small: then so is what they touch. */
+static void grow(void)
+{
+    entry_t *old = found;
+    const unsigned room = found_room;
+    found_room = room == 0 ? 1024 : 2 * room;
+    found = calloc(found_room, sizeof(*found));
+    for (unsigned i = 0; i < room; i++)
+        if (old[i].hash[0] != 0)
+            *entry_of(old[i].hash) = old[i];
+    free(old);
+}
 
 static bool is_new(const state_t *s)
 {
@@ -51,14 +77,13 @@ static bool is_new(const state_t *s)
         h[1] ^= h[1] >> 29;
     }
     h[0] |= 1;
-    unsigned at = (unsigned)(h[1] >> 20) % STATES;
-    while (found[at].hash[0] != 0) {
-        if (found[at].hash[0] == h[0] && found[at].hash[1] == h[1])
-            return false;
-        at = (at + 1) % STATES;
-    }
-    found[at].hash[0] = h[0];
-    found[at].hash[1] = h[1];
+    if (found_len == found_room / 4 * 3)
+        grow();
+    entry_t *e = entry_of(h);
+    if (e->hash[0] != 0)
+        return false;
+    memcpy(e->hash, h, sizeof(h));
+    found_len++;
     return true;
 }
 
@@ -77,14 +102,32 @@ static void reach(const state_t *s)
     queue[queue_len++] = *s;
 }
 
+/** Of [--target NAME] [--all]: whether all. */
+static bool states_options(int argc, char **argv)
+{
+    if (argc > 2 && strcmp(argv[1], "--target") == 0)
+        target = argv[2];
+    return argc > 1 && strcmp(argv[argc - 1], "--all") == 0;
+}
+
+/** What a program ends with: 2 where it has no such target. */
+static int states_status(bool good)
+{
+    return !searched ? 2 : !good;
+}
+
 /** Looks at all states from this one on, and prints a line. False where one is broken. */
 static bool search_states(const char *name, const state_t *first)
 {
     struct timespec begin, end;
+    if (target != NULL &&
+        (strlen(target) != strcspn(name, " ") || strncmp(name, target, strlen(target)) != 0))
+        return true;
+    searched = true;
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    if (found == NULL)
-        found = malloc(STATES * sizeof(*found));
-    memset(found, 0, STATES * sizeof(*found));
+    free(found);
+    found = NULL;
+    found_len = found_room = 0;
     broken = NULL;
     full = false;
     looked_at = queue_len = 0;
