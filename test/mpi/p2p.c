@@ -13,8 +13,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "test/mpi/typemap.h"
-
 /** Bytes before and after the data, and what is in all bytes that are not data. */
 enum { GUARD = 64, BACKGROUND = 0xA5 };
 
@@ -387,26 +385,25 @@ void p2p_wipe(p2p_buffer_t *b)
 /** Puts the first `bytes` of a message where the side says. */
 static void lay_out(const tr_side_t *side, size_t bytes, uint64_t seed, unsigned char *at)
 {
-    typemap_t map = typemap_of(side->type);
-    size_t size = map.size * (size_t)side->count, done = 0;
+    const typemap_t *map = &side->map;
+    size_t size = map->size * (size_t)side->count, done = 0;
     unsigned char *packed = tl_alloc(size);
 
     p2p_fill(packed, bytes, seed);
-    if (map.n == 1 && map.pieces[0].disp == 0 && map.pieces[0].size == map.extent) {
+    if (map->n == 1 && map->pieces[0].disp == 0 && map->pieces[0].size == map->extent) {
         memcpy(at, packed, bytes);
         done = bytes;
     }
     for (int i = 0; i < side->count && done < bytes; i++) {
-        for (size_t k = 0; k < map.n && done < bytes; k++) {
-            size_t n = (size_t)map.pieces[k].size;
+        for (size_t k = 0; k < map->n && done < bytes; k++) {
+            size_t n = (size_t)map->pieces[k].size;
 
             n = n < bytes - done ? n : bytes - done;
-            memcpy(at + i * map.extent + map.pieces[k].disp, packed + done, n);
+            memcpy(at + i * map->extent + map->pieces[k].disp, packed + done, n);
             done += n;
         }
     }
     free(packed);
-    typemap_free(&map);
 }
 
 void p2p_write(p2p_buffer_t *b, uint64_t seed)

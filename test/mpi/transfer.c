@@ -7,16 +7,13 @@
 #include <stdlib.h>
 
 #include "test/mpi/random_type.h"
-#include "test/mpi/typemap.h"
 
 tr_side_t tr_place(MPI_Datatype type, int count)
 {
-    tr_side_t side = {.type = type, .count = count};
-    typemap_t map = typemap_of(type);
+    tr_side_t side = {.type = type, .count = count, .map = typemap_of(type)};
     MPI_Aint low, high;
 
-    typemap_span(&map, count, &low, &high);
-    typemap_free(&map);
+    typemap_span(&side.map, count, &low, &high);
     side.start = low < 0 ? (-low + TR_ALIGN - 1) / TR_ALIGN * TR_ALIGN : 0;
     side.span = side.start + high;
     return side;
@@ -130,23 +127,21 @@ MPI_Datatype tr_at_address(const tr_side_t *side, MPI_Aint address)
 void tr_free(tr_side_t *side)
 {
     MPI_Type_free(&side->type);
+    typemap_free(&side->map);
 }
 
 void tr_copy(const tr_side_t *from, const void *src, const tr_side_t *to, void *dst)
 {
     const unsigned char *s = (const unsigned char *)src + from->start;
     unsigned char *d = (unsigned char *)dst + to->start;
-    typemap_t source = typemap_of(from->type), target = typemap_of(to->type);
-    const size_t size = source.size * (size_t)from->count;
-    const size_t room = target.size * (size_t)to->count;
+    const size_t size = from->map.size * (size_t)from->count;
+    const size_t room = to->map.size * (size_t)to->count;
 
     TL_CHECK(size <= room, "%zu bytes and room for %zu", size, room);
     void *buffer = tl_alloc(room);
     /* What is not written stays. */
-    typemap_pack(&target, to->count, d, buffer);
-    typemap_pack(&source, from->count, s, buffer);
-    typemap_unpack(&target, to->count, buffer, d);
+    typemap_pack(&to->map, to->count, d, buffer);
+    typemap_pack(&from->map, from->count, s, buffer);
+    typemap_unpack(&to->map, to->count, buffer, d);
     free(buffer);
-    typemap_free(&source);
-    typemap_free(&target);
 }

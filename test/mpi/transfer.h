@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "test/mpi/testlib.h"
+#include "test/mpi/typemap.h"
 
 /** Starts of buffers' data are multiples of this, so of every displacement unit in use. */
 #define TR_ALIGN 16
@@ -27,6 +28,7 @@ typedef struct tr_side {
     int count;
     MPI_Aint start;
     MPI_Aint span;
+    typemap_t map; /**< of the type, if tr_place has made the side: that takes long */
 } tr_side_t;
 
 /** The elements shapes are made of. Those with a record have gaps that differ by side. */
@@ -68,7 +70,7 @@ tr_side_t tr_plain(MPI_Datatype basic, int n);
  */
 MPI_Datatype tr_at_address(const tr_side_t *side, MPI_Aint address);
 
-/** Frees the type. */
+/** Frees the type, and what is known of it. */
 void tr_free(tr_side_t *side);
 
 /** The reference: copies what `from` says out of `src` to where `to` says in `dst`, which may have
