@@ -82,11 +82,11 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     meet_begin();
     meet_t m = meet_new(MPI_COMM_WORLD);
-    beside_a_receive(&m, 500 * tl_factor());
-    delayed(&m, 200 * tl_factor());
+    beside_a_receive(&m, (tl_large() ? 500 : 250) * tl_factor());
+    delayed(&m, (tl_large() ? 200 : 100) * tl_factor());
     one_is_late(&m);
     with_messages(&m, 100);
-    meet_check_engine(700);
+    meet_check_engine(tl_large() ? 700 : 350);
     check_repairs();
     meet_free(&m);
     return meet_finish();

@@ -11,7 +11,7 @@
  * still in a barrier: memory, descriptors, mappings and names of shared memory are afterwards what
  * they were.
  *
- * -n 33 makes 99,000 without a barrier.
+ * -n 99 makes 99,000 without a barrier.
  */
 #include "test/mpi/meet.h"
 
@@ -20,11 +20,11 @@
 #include <string.h>
 
 enum {
-    BARE = 1500,
+    BARE = 1000,
     ENGINES = 120,
     OUTSTANDING = 5,
-    CHURN = 4000,
-    EVERY = 20,
+    CHURN = 2000,
+    EVERY = 10,
     BATCH = 60,
     LEFT_BYTES = 8 << 10
 };
@@ -138,7 +138,10 @@ int main(int argc, char **argv)
     cycles("outstanding", outstanding, tl_slow() ? ENGINES / 2 : ENGINES);
     /* Of lost packets each takes a millisecond. */
     const bool lossy = getenv("OMPI_MCA_coll_nicbarrier_drop") != NULL;
-    cycles("while peers are in a barrier", churn, CHURN / (tl_slow() ? 5 : lossy ? 2 : 1));
+    cycles("while peers are in a barrier", churn,
+           (tl_large() ? 2 * CHURN : CHURN) / (tl_slow() ? 5
+                                               : lossy   ? 2
+                                                         : 1));
     meet_check_engine(ENGINES / 4 * 2);
     return meet_finish();
 }

@@ -399,7 +399,7 @@ static void free_windows(field_t *f)
 static void try(tl_kind_t kind, sync_t sync, int windows)
 {
     field_t f = {.n = windows, .sync = sync, .rng = tl_rng(tl_seed(), (uint64_t)sync)};
-    const int rounds = (tl_slow() ? 5 : 24 / windows) * tl_factor();
+    const int rounds = (tl_slow() ? 4 : (tl_large() ? 24 : 12) / windows) * tl_factor();
 
     make_windows(&f, kind);
     for (int i = 0; i < f.n && sync == FENCES; i++)

@@ -195,7 +195,7 @@ static void test_random_types(uint64_t seed)
     static const MPI_Datatype basics[] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL, MPI_INT, MPI_DOUBLE,
                                           MPI_SHORT_INT};
 
-    for (uint64_t i = 0; i < (tl_slow() ? RANDOM_TYPES / 4 : RANDOM_TYPES); i++) {
+    for (uint64_t i = 0; i < (tl_slow() ? RANDOM_TYPES / 8 : RANDOM_TYPES); i++) {
         tl_rng_t r;
         MPI_Aint lo, hi;
         r = tl_rng(seed + i, 0);

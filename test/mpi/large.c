@@ -176,7 +176,7 @@ int main(int argc, char **argv)
             return TL_EXIT_FAILED;
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 64);
-    blocks = getenv("ONIC_TEST_LARGE") != NULL ? 4200 : tl_slow() ? 6 : 48;
+    blocks = tl_large() ? 4200 : tl_slow() ? 6 : 24;
     tl_shared_needs(STRIDE * blocks / tl_size() + 1);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         tl_window_t w = tl_win_make(kind, tl_rank() == tl_size() - 1 ? STRIDE * blocks : 0, 1,

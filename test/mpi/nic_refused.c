@@ -21,7 +21,7 @@
 
 enum { MOST = 1 << 20, WINDOW = 6 * MOST, BLOCK = 1024 };
 
-#define TURNS (tl_slow() ? 25 : 100)
+#define TURNS (tl_large() ? 100 : tl_slow() ? 10 : 40)
 
 /** Bytes that the process may still register, a number of the adapter's; SIZE_MAX: any number. */
 static size_t *room;

@@ -23,12 +23,12 @@
 /** Bytes that the parameters allow, and what may come on top: records of other things, and what the
  *  allocator holds. */
 enum { MEMORY = 4 << 20, BUFFERED = 1 << 20, SLACK = 12 << 20 };
-enum { RECEIVER = 0, FLOOD_TAG = 5, LATE_TAG = 6, POLLS = 300000 };
+enum { RECEIVER = 0, FLOOD_TAG = 5, LATE_TAG = 6 };
 
 /** Messages of each sender. */
 static int flood(void)
 {
-    return tl_slow() ? 20000 : 500000;
+    return tl_slow() ? 20000 : tl_large() ? 500000 : 250000;
 }
 
 static unsigned char content(int from, int i)
@@ -69,7 +69,9 @@ static void receive_flood(int n)
 /** Makes progress without receiving: nothing ever comes to this communicator. */
 static void poll_elsewhere(void)
 {
-    for (int i = 0; i < POLLS; i++) {
+    const int polls = flood() * 3 / 5;
+
+    for (int i = 0; i < polls; i++) {
         int found;
 
         TL_MPI(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE));

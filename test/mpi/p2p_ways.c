@@ -467,7 +467,7 @@ static void test_sizes(void)
             way_t way = (way_t)(i / MODES / KINDS);
 
             if (!is_possible(mode, kind, way) || (p2p_sizes[s] > LONG && (i + s) % 3 != 0) ||
-                (tl_slow() && (i + s) % 15 != 0))
+                (tl_slow() && (i + s) % (p2p_sizes[s] > LONG ? 30 : 15) != 0))
                 continue;
             try_size(mode, kind, way, p2p_sizes[s], turn++);
         }

@@ -76,7 +76,8 @@ static bool drawn(const progress_family_t *family, const progress_cell_t *cell)
     h = hash(h, getenv("OMPI_MCA_osc_nicstride_server"));
     h = hash(h, getenv("OMPI_MCA_osc_nicstride_node"));
     h = hash(h, getenv("OMPI_MCA_coll_nicbarrier_engine"));
-    return self.all || self.has_only || is_meeting() || (h >> 20) % (uint64_t)family->one_in == 0;
+    return self.all || self.has_only || is_meeting() ||
+           (h >> 20) % ((uint64_t)family->one_in * (tl_slow() ? 2 : 1)) == 0;
 }
 
 /** False where it is not to be run. */

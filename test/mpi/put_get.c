@@ -70,12 +70,14 @@ static void size_sweep(tl_kind_t kind)
     int cases = 0;
 
     for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
+        const int step = tl_slow() && sizes[s] > 65536 ? 2 : 1;
+
         for (size_t b = 0; b < sizeof(blocks) / sizeof(*blocks); b++) {
             MPI_Aint block = blocks[b] < sizes[s] ? blocks[b] : sizes[s];
 
             if (sizes[s] % block != 0 || sizes[s] / block > BLOCKS_MAX)
                 continue;
-            for (int shape = blocks[b] < sizes[s] ? 1 : 0; shape < 4; shape++) {
+            for (int shape = blocks[b] < sizes[s] ? 1 : 0; shape < 4; shape += step) {
                 tl_sync_t sync = (tl_sync_t)(cases++ % TL_SYNCS);
 
                 sweep_case(&w, sync, sizes[s], block, shape & 1, shape & 2, buffer);

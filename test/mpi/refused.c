@@ -50,7 +50,7 @@
 #include "test/mpi/p2p.h"
 
 /** Of one message, and of what is put and got at most. */
-#define REFUSED_BYTES ((size_t)1 << 20)
+#define REFUSED_BYTES ((size_t)1 << 19)
 /** Gets of refused_accesses. */
 #define REFUSED_GETS 14
 /** Not root; it has nothing on the machine. */

@@ -207,10 +207,11 @@ static void count(MPI_Comm all)
  *  moment, in the midst of making a window, too. */
 static void test_leaving(const char *program)
 {
-    enum { ROUNDS = 3, WINDOWS = 150 };
+    enum { WINDOWS = 150 };
+    const int rounds = tl_large() ? 3 : tl_slow() ? 1 : 2;
     MPI_Comm inter;
 
-    for (int round = 0; round < ROUNDS && TL_CHECK(spawn(program, &inter), "no children");
+    for (int round = 0; round < rounds && TL_CHECK(spawn(program, &inter), "no children");
          round++) {
         tell_children(inter, TL_CREATE);
         use_together(inter, false, TL_CREATE);

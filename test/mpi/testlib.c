@@ -339,6 +339,11 @@ bool tl_slow(void)
     return getenv("ONIC_TEST_SLOW") != NULL;
 }
 
+bool tl_large(void)
+{
+    return getenv("ONIC_TEST_LARGE") != NULL;
+}
+
 tl_kind_t tl_first_kind(void)
 {
     settle_kinds();

@@ -95,6 +95,10 @@ int tl_factor(void);
  */
 bool tl_slow(void);
 
+/** True where ONIC_TEST_LARGE is in the environment, as in `./run test all`: with more steps, in
+ * which a run among many others finds nothing more, and larger sizes. */
+bool tl_large(void);
+
 /**
  * Of the calling thread: nobody may look into this process, and it may look into nobody, as where
  * each process is in a container of its own. Descriptors of others cannot be opened then, in /proc.

@@ -231,14 +231,15 @@ static void test_memory_again(void)
 
 static void test_many(tl_kind_t kind)
 {
-    enum { MANY = 200 };
-    static tl_window_t windows[MANY];
+    enum { MOST = 200 };
+    static tl_window_t windows[MOST];
+    const int many = tl_slow() ? MOST / 4 : MOST;
 
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < many; i++)
         windows[i] = make_plain(kind, MPI_COMM_WORLD);
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < many; i++) {
         uint32_t word = (uint32_t)(i + 1);
-        const tl_window_t *w = &windows[(i * 7) % MANY];
+        const tl_window_t *w = &windows[(i * 7) % many];
         int next = (w->rank + 1) % w->size;
 
         TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, w->win));
@@ -246,8 +247,8 @@ static void test_many(tl_kind_t kind)
         TL_MPI(MPI_Win_unlock(next, w->win));
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    for (int i = 0; i < MANY; i++) {
-        tl_window_t *w = &windows[(i * 7) % MANY];
+    for (int i = 0; i < many; i++) {
+        tl_window_t *w = &windows[(i * 7) % many];
         uint32_t seen;
 
         TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, w->rank, 0, w->win));
@@ -272,21 +273,23 @@ static void make_use_free(tl_kind_t kind)
 /** What 510 windows leave behind: less than a page each, no file, hardly a mapping. */
 static void test_leaks(tl_kind_t kind)
 {
-    enum { WARM_UP = 60, PART = 170, WINDOWS = WARM_UP + TL_GROWTH_PARTS * PART };
+    enum { WARM_UP = 60 };
+    const int part = tl_slow() ? 30 : 170, windows = WARM_UP + TL_GROWTH_PARTS * part;
     int files = 0, maps = 0;
     tl_growth_t growth = {0};
 
-    for (int i = 0; i < WINDOWS; i++) {
-        tl_growth_step(&growth, i, WARM_UP, WINDOWS);
+    for (int i = 0; i < windows; i++) {
+        tl_growth_step(&growth, i, WARM_UP, windows);
         if (i == WARM_UP) {
             files = meet_entries("/proc/self/fd", "");
             maps = meet_mappings();
         }
         make_use_free(kind);
     }
-    tl_growth_step(&growth, WINDOWS, WARM_UP, WINDOWS);
+    tl_growth_step(&growth, windows, WARM_UP, windows);
 
-    TL_CHECK(growth.least < PART * 2048, "%zu bytes and more after %d windows", growth.least, PART);
+    TL_CHECK(growth.least < (size_t)part * 2048, "%zu bytes and more after %d windows",
+             growth.least, part);
     TL_CHECK(meet_entries("/proc/self/fd", "") <= files + 8, "%d open files, %d before",
              meet_entries("/proc/self/fd", ""), files);
     TL_CHECK(meet_mappings() <= maps + 40, "%d mappings, %d before", meet_mappings(), maps);
