@@ -26,8 +26,8 @@
  *     built in for such a processor, or by those of a file.
  *
  * Shapes and sizes are a GRID: that of "fit", which costs are made of, since they are linear; that
- * of "check", which has none of them; or that of "chunks", few. Each figure is the median of short
- * rounds. Data is not checked: tests do that.
+ * of "check", which has none of them; that of "chunks", few; or that of "brief", for tests. Each
+ * figure is the median of short rounds. Data is not checked: tests do that.
  */
 #define _GNU_SOURCE
 #include <hwloc.h>
@@ -49,8 +49,6 @@
 #define ROUNDS 9
 /** Nanoseconds of a round, about. */
 #define ROUND 200e3
-/** Where one-sided transfers begin: of many each has a place of its own. */
-#define SPAN (2 * 4096 * KIB)
 /** What a system call of single copy may have to do for one figure. */
 #define MOST_PIECES 8192
 #define TAG         1
@@ -78,6 +76,10 @@ static const grid_t grids[] = {
     {.name = "chunks",
      .blocks = {0, 64, NO_MORE},
      .sizes = {64 * KIB, 256 * KIB, 1024 * KIB, NO_MORE}},
+    {.name = "brief",
+     .blocks = {0, 64, NO_MORE},
+     .sizes = {16 * KIB, 64 * KIB, NO_MORE},
+     .many = true},
 };
 
 /** A way, and what it can do. */
@@ -104,6 +106,9 @@ static const way_t ways[] = {
 };
 
 static int rank;
+/** Bytes from where one transfer begins to where the next does: of many each has a place of its
+ * own. */
+static size_t span;
 static char *memory; /* of MANY spans: of the window, or of messages */
 static char *mine;   /* likewise: what is moved from or to */
 static MPI_Win win;
@@ -143,7 +148,7 @@ typedef struct shape {
 static void one_sided(const way_t *w, const shape_t *s)
 {
     for (int i = 0; i < s->n; i++) {
-        const size_t at = (size_t)i * SPAN;
+        const size_t at = (size_t)i * span;
 
         if (w->what == PUT)
             MPI_Put(mine + at, (int)s->bytes, MPI_BYTE, 1, (MPI_Aint)at, s->count, s->type, win);
@@ -170,10 +175,10 @@ static void messages(const shape_t *s)
     }
     for (int i = 0; i < s->n; i++)
         if (rank == 0)
-            MPI_Isend(mine + (size_t)i * SPAN, s->count, s->type, 1, TAG, MPI_COMM_WORLD,
+            MPI_Isend(mine + (size_t)i * span, s->count, s->type, 1, TAG, MPI_COMM_WORLD,
                       &request[i]);
         else
-            MPI_Irecv(memory + (size_t)i * SPAN, s->count, s->type, 0, TAG, MPI_COMM_WORLD,
+            MPI_Irecv(memory + (size_t)i * span, s->count, s->type, 0, TAG, MPI_COMM_WORLD,
                       &request[i]);
     MPI_Waitall(s->n, request, MPI_STATUSES_IGNORE);
     if (rank == 0)
@@ -297,6 +302,16 @@ static const grid_t *grid_of(const char *name)
     return NULL;
 }
 
+/** Room for the largest size, with as much between its blocks. */
+static size_t span_of(const grid_t *g)
+{
+    size_t most = 0;
+
+    for (size_t s = 0; g->sizes[s] != NO_MORE; s++)
+        most = g->sizes[s] > most ? g->sizes[s] : most;
+    return 2 * most;
+}
+
 static int bind(hwloc_topology_t topology, const char *processor)
 {
     const hwloc_obj_t pu =
@@ -322,9 +337,10 @@ static int run(int argc, char **argv)
     MPI_Win_shared_query(shared, 0, &bytes, &unit, (void *)&line);
     if (rank == 0)
         atomic_init(line, 0);
-    memory = map((size_t)MANY * SPAN);
-    mine = map((size_t)MANY * SPAN);
-    MPI_Win_create(memory, (MPI_Aint)((size_t)MANY * SPAN), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    span = span_of(grid);
+    memory = map((size_t)MANY * span);
+    mine = map((size_t)MANY * span);
+    MPI_Win_create(memory, (MPI_Aint)((size_t)MANY * span), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     if (rank == 0)
         MPI_Win_lock_all(0, win);
     for (int a = 4; a < argc; a++)
