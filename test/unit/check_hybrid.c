@@ -12,7 +12,6 @@
 
 #include "test/unit/link_sim.h"
 #include "common/pipeline/core/chunks.h"
-#include "common/pipeline/core/chunks.h"
 #include "test/unit/method_rows.h"
 #include "test/unit/unit.h"
 
@@ -124,7 +123,7 @@ static void compare(const transfer_t *t, int i, unsigned used[])
 
     used[chosen]++;
     for (unsigned m = NICSTRIDE_METHOD_PACK; m < NICSTRIDE_METHOD_LAST; m++) {
-        if (!nicstride_fits(&t->plan, m) || !nicstride_reaches(&t->plan, m))
+        if (m == chosen || !nicstride_fits(&t->plan, m) || !nicstride_reaches(&t->plan, m))
             continue;
         const double other = simulate(&t->sim, m), model = rows[m]->cost(&t->plan);
 
@@ -188,8 +187,8 @@ static const nicstride_path_t *quadrics(void)
 }
 
 /** A put of a section of a matrix of doubles, 2000 of them in a row, to a process whose server
- *  thread sleeps (section 5.1). */
-static paper_t put_section(uint64_t rows_of, uint64_t doubles)
+ *  thread sleeps (section 5.1). `compared`: with what each method is compared with, too. */
+static paper_t put_section(uint64_t rows_of, uint64_t doubles, bool compared)
 {
     const nicstride_path_t *path = quadrics();
     transfer_t t = {.origin = shape(rows_of * doubles * 8, doubles * 8, (2000 - doubles) * 8),
@@ -202,10 +201,10 @@ static paper_t put_section(uint64_t rows_of, uint64_t doubles)
                              path->link.wake,
                      .sim_nic = sim_nic(&t.sim),
                      .sim_hbna = sim_pipeline(&t.sim) + path->link.wake,
-                     .one_by_one = sim_one_by_one(&t.sim),
+                     .one_by_one = compared ? sim_one_by_one(&t.sim) : 0,
                      .separately = one_by_one.start + (double)(rows_of - 1) * one_by_one.piece +
                                    (double)(rows_of * doubles * 8) * one_by_one.byte,
-                     .one_chunk = sim_one_chunk(&t.sim) + path->link.wake};
+                     .one_chunk = compared ? sim_one_chunk(&t.sim) + path->link.wake : 0};
 }
 
 /** Bytes of a square section. */
@@ -214,11 +213,12 @@ static double square(uint64_t n)
     return (double)(8 * n * n);
 }
 
-/** The first square from `n` on for which the host-based method is the faster, or is not. */
+/** The first square from `n` on, but for two percent, for which the host-based method is the
+ * faster, or is not. */
 static uint64_t change(uint64_t n, bool hbna, bool by_model)
 {
-    for (; n < 2000; n++) {
-        const paper_t p = put_section(n, n);
+    for (; n < 2000; n += 1 + n / 64) {
+        const paper_t p = put_section(n, n, false);
 
         if ((by_model ? p.hbna < p.nic : p.sim_hbna < p.sim_nic) == hbna)
             break;
@@ -238,10 +238,10 @@ START_TEST(figure_6)
 
         ck_assert(square(from) > 1024 && square(from) < 8192);
         ck_assert(square(to) > 32768 && square(to) < 100000);
-        ck_assert_uint_eq(change(112, true, by_model != 0), 2000); /* 100 KB */
+        ck_assert_uint_ge(change(112, true, by_model != 0), 2000); /* 100 KB */
     }
-    for (uint64_t n = 16; n < 1000; n++) {
-        const paper_t p = put_section(n, n);
+    for (uint64_t n = 16; n < 1000; n += 1 + n / 64) {
+        const paper_t p = put_section(n, n, false);
 
         if (square(n) < 50000)
             ck_assert(square(n) / p.sim_nic < 0.8 * peak && square(n) / p.nic < 0.8 * peak);
@@ -257,7 +257,7 @@ END_TEST
 START_TEST(figure_7)
 {
     for (uint64_t n = 8; n < 1000; n += 4) {
-        const paper_t p = put_section(n, n);
+        const paper_t p = put_section(n, n, true);
 
         ck_assert(p.sim_nic <= p.one_by_one * (1 + 1e-9));
         /* Equation (1) lets nothing overlap. */
@@ -280,8 +280,8 @@ END_TEST
  * multiplied by the adapter on few processes, by the host on many. */
 START_TEST(applications)
 {
-    const paper_t bt = put_section(500, 5), few = put_section(1000, 1000),
-                  many = put_section(50, 50);
+    const paper_t bt = put_section(500, 5, false), few = put_section(1000, 1000, false),
+                  many = put_section(50, 50, false);
 
     ck_assert(bt.hbna < 0.8 * bt.nic && bt.sim_hbna < 0.8 * bt.sim_nic);
     ck_assert(few.nic < few.hbna && few.sim_nic < few.sim_hbna);

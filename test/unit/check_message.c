@@ -216,6 +216,7 @@ END_TEST
 
 int main(void)
 {
+    unit_in_one_process();
     return UNIT_RUN("message", UNIT_LOOP(lengths, 1, NICSTRIDE_MSG_LAST),
                     UNIT_LOOP(inlined, 1, NICSTRIDE_MSG_LAST),
                     UNIT_LOOP(payloads, 1, NICSTRIDE_MSG_LAST), UNIT_ONCE(failures),

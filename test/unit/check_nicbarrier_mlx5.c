@@ -174,6 +174,7 @@ int main(void)
         UNIT_LOOP(the_adapter_goes_on_by_itself, 0, NICBARRIER_GATHER_BROADCAST + 1),
         UNIT_LOOP(complete_and_gone, 0, 20), UNIT_ONCE(many_groups_leave), UNIT_ONCE(many_epochs));
 
+    unit_in_one_process();
     conformance_add(suite, rows, sizeof(rows) / sizeof(rows[0]));
     return unit_run_suite(suite);
 }

@@ -275,6 +275,7 @@ END_TEST
 
 int main(void)
 {
+    unit_in_one_process();
     return UNIT_RUN("nicbarrier_plan", UNIT_LOOP(any_facts, 0, 300),
                     UNIT_LOOP(broken_views, 0, 300), UNIT_ONCE(limits), UNIT_ONCE(sharing));
 }

@@ -181,6 +181,7 @@ _Static_assert(NICBARRIER_RULE_STEPS < 64, "a bit for each step");
 
 int main(void)
 {
+    unit_in_one_process();
     return UNIT_RUN("nicbarrier_rule", UNIT_LOOP(as_the_model, 0, 300),
                     UNIT_ONCE(words_that_cannot_be), UNIT_ONCE(numbers_of_steps));
 }

@@ -18,7 +18,7 @@ static const nicbarrier_schedule_kind_t kinds[] = {NICBARRIER_DISSEMINATION, NIC
                                                    NICBARRIER_GATHER_BROADCAST};
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-enum { EVERY_N = 100, LARGE_N = 100000, LARGE_TIMES = 6 };
+enum { EVERY_N = 100, LARGE_N = 100000, LARGE_TIMES = 5 };
 
 /** All ranks' steps, and how far they are. */
 typedef struct world {

@@ -231,7 +231,7 @@ START_TEST(names_are_known)
 {
     world_t w = {.r = {unit_seed()}};
 
-    live(&w, 100000);
+    live(&w, 25000);
     printf("%lu lists sent, %lu named, at most %lu runs\n", w.sent, w.named, w.most);
     UNIT_CHECK(w.sent > 1000 && w.named > 2 * w.sent && w.most <= NICSTRIDE_LAYOUT_CACHE_MOST);
 }

@@ -69,6 +69,7 @@ END_TEST
 
 int main(void)
 {
+    unit_in_one_process();
     return UNIT_RUN("place", UNIT_LOOP(parts_do_not_meet, 0, 300), UNIT_ONCE(shifts_differ),
                     UNIT_ONCE(alignments));
 }

@@ -256,6 +256,7 @@ END_TEST
 
 int main(void)
 {
+    unit_in_one_process();
     return UNIT_RUN("segment", UNIT_LOOP(shares_cover_everything, 0, 100),
                     UNIT_LOOP(reserved_by_shares, 0, 2), UNIT_LOOP(reserved_in_part, 0, 2),
                     UNIT_LOOP(reserved_at_once, 0, 2), UNIT_LOOP(strangers_are_refused, 0, 2),

@@ -389,6 +389,7 @@ END_TEST
 
 int main(void)
 {
+    unit_in_one_process();
     return UNIT_RUN("under_way", UNIT_ONCE(what_conflicts), UNIT_LOOP(as_byte_by_byte, 0, 60),
                     UNIT_ONCE(room_is_bounded_by_what_is_under_way),
                     UNIT_ONCE(equal_blocks_keep_what_differs), UNIT_ONCE(full_says_so_and_recovers),

@@ -189,7 +189,7 @@ double sim_one_chunk(const sim_case_t *c)
 
 /** Requests of this many are simulated; of more, these and twice as many, and the rest is as these.
  */
-#define REQUESTS_MAX 2048
+#define REQUESTS_MAX 512
 
 typedef struct requests {
     line_t line;
