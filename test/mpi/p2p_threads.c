@@ -18,7 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 4, ROUNDS = 60, WINDOW = 6, SHARED = 400, CIRCLES = 6, LONGEST = 150000 };
+enum { THREADS = 4, WINDOW = 6, PART_MOST = 100, CIRCLES = 6, LONGEST = 150000 };
+#define ROUNDS (tl_slow() ? 15 : 60)
+/** Messages for any thread that one sends to each rank. */
+#define PART   (tl_slow() ? 25 : PART_MOST)
+#define SHARED (PART * THREADS)
 
 typedef struct worker {
     MPI_Comm comm;
@@ -134,10 +138,10 @@ static void note(const worker_t *me, const MPI_Status *status, const unsigned ch
     atomic_fetch_add(&me->took[source * SHARED + number], 1);
 }
 
-/** Takes SHARED / THREADS messages, each found by a matched probe. */
+/** Takes PART messages from each rank, each found by a matched probe. */
 static void take(const worker_t *me)
 {
-    int n = SHARED / THREADS * tl_size();
+    int n = PART * tl_size();
     tl_rng_t rng = tl_rng(tl_seed(), (uint64_t)me->thread);
 
     for (int i = 0; i < n; i++) {
@@ -163,8 +167,7 @@ static void take(const worker_t *me)
 static void *share(void *arg)
 {
     const worker_t *me = arg;
-    enum { PART = SHARED / THREADS };
-    unsigned char *out[PART];
+    unsigned char *out[PART_MOST];
     MPI_Request *sends = tl_alloc((size_t)(PART * tl_size()) * sizeof(*sends));
 
     for (int i = 0; i < PART; i++) {

@@ -19,7 +19,7 @@
 #include "test/mpi/counter.h"
 
 /** Seconds for which rank 0 computes at first. It is the last that any origin may need. */
-#define COMPUTES (tl_slow() ? 0.9 : 0.2)
+#define COMPUTES (tl_slow() ? 0.4 : 0.2)
 /** The most: half of it is less than the timer. */
 #define COMPUTES_MOST 1.6
 /** One try may fail because a process did not get a processor; the next takes twice the time. */
