@@ -333,6 +333,8 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/rma.c \
 	test/mpi/shutdown.c \
 	test/mpi/testlib.c \
+	test/mpi/testlib_checks.c \
+	test/mpi/testlib_memory.c \
 	test/mpi/testlib_window.c \
 	test/mpi/transfer.c \
 	test/mpi/typemap.c

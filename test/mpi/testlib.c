@@ -3,29 +3,20 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* RTLD_DEFAULT, process_vm_readv */
+#define _GNU_SOURCE /* process_vm_readv */
 #endif
 #include "test/mpi/counter.h"
 #include "test/mpi/testlib.h"
 
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <malloc.h>
-#include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/capability.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-/** A broken component fails everywhere at once: the first few lines tell enough. */
-#define REPORTS_MAX 12
 
 static struct {
     const char *name;
@@ -34,8 +25,6 @@ static struct {
     int factor;
     bool kinds[TL_KINDS];
 } self = {.seed = 1, .factor = 1};
-
-static atomic_long passed_checks, failed_checks;
 
 static const char *const kind_names[] = {"create", "allocate", "dynamic", "shared"};
 
@@ -201,7 +190,7 @@ int tl_finish(void)
 {
     check_pools();
 
-    long mine[2] = {passed_checks, failed_checks}, sum[2] = {0, 0};
+    long mine[2] = {tl_passed(), tl_failed()}, sum[2] = {0, 0};
 
     MPI_Allreduce(mine, sum, 2, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     if (self.rank == 0) {
@@ -284,6 +273,11 @@ void tl_need_ranks(int min, int max)
     }
 }
 
+const char *tl_name(void)
+{
+    return self.name;
+}
+
 int tl_rank(void)
 {
     return self.rank;
@@ -359,186 +353,6 @@ tl_kind_t tl_next_kind(tl_kind_t kind)
 const char *tl_kind_name(tl_kind_t kind)
 {
     return kind_names[kind];
-}
-
-/* ---- checks ---- */
-
-static void report(const char *file, int line, const char *format, va_list args)
-{
-    char text[512];
-
-    vsnprintf(text, sizeof(text), format, args);
-    fprintf(stderr, "%s:%d: %s: rank %d: %s\n", file, line, self.name, self.rank, text);
-}
-
-/** Counts; true where this failure is still to be printed. */
-static bool count_check(bool ok)
-{
-    if (ok) {
-        atomic_fetch_add(&passed_checks, 1);
-        return false;
-    }
-    return atomic_fetch_add(&failed_checks, 1) < REPORTS_MAX;
-}
-
-bool tl_check(bool ok, const char *file, int line, const char *format, ...)
-{
-    if (count_check(ok)) {
-        va_list args;
-
-        va_start(args, format);
-        report(file, line, format, args);
-        va_end(args);
-    }
-    return ok;
-}
-
-bool tl_check_bytes(const void *got, const void *want, size_t n, const char *file, int line,
-                    const char *format, ...)
-{
-    const unsigned char *g = got, *e = want;
-    bool ok = n == 0 || memcmp(got, want, n) == 0;
-
-    if (count_check(ok)) {
-        va_list args;
-        size_t at = 0;
-
-        while (g[at] == e[at])
-            at++;
-        va_start(args, format);
-        report(file, line, format, args);
-        va_end(args);
-        fprintf(stderr, "    byte %zu of %zu is 0x%02x, not 0x%02x\n", at, n, g[at], e[at]);
-    }
-    return ok;
-}
-
-bool tl_check_fill(const void *got, unsigned char value, size_t n, const char *file, int line,
-                   const char *format, ...)
-{
-    const unsigned char *g = got;
-    size_t at = 0;
-
-    while (at < n && g[at] == value)
-        at++;
-    if (count_check(at == n)) {
-        va_list args;
-
-        va_start(args, format);
-        report(file, line, format, args);
-        va_end(args);
-        fprintf(stderr, "    byte %zu of %zu is 0x%02x, not 0x%02x\n", at, n, g[at], value);
-    }
-    return at == n;
-}
-
-bool tl_check_mpi(int code, int error_class, const char *call, const char *file, int line)
-{
-    char text[MPI_MAX_ERROR_STRING] = "success";
-    int class = MPI_SUCCESS, length;
-
-    if (code != MPI_SUCCESS) {
-        MPI_Error_class(code, &class);
-        MPI_Error_string(code, text, &length);
-    } else if (error_class == MPI_SUCCESS) {
-        return true;
-    }
-    return tl_check(class == error_class, file, line, "%s: class %d (%s), not class %d", call,
-                    class, text, error_class);
-}
-
-long tl_failed(void)
-{
-    return failed_checks;
-}
-
-static struct {
-    int to, from; /**< the file, and standard error itself */
-    char text[1 << 16];
-} listening;
-
-void tl_listen(void)
-{
-    // Not a nameless file of /tmp, which not every file system has.
-    listening.to = memfd_create("heard", 0);
-    listening.from = dup(STDERR_FILENO);
-    // Threads that write at the same time do not share a position in such a file, but its end.
-    if (listening.to < 0 || listening.from < 0 || fcntl(listening.to, F_SETFL, O_APPEND) != 0)
-        tl_die("no file for standard error");
-    (void)fflush(stderr);
-    (void)dup2(listening.to, STDERR_FILENO);
-}
-
-const char *tl_heard(void)
-{
-    (void)fflush(stderr);
-    (void)dup2(listening.from, STDERR_FILENO);
-    (void)close(listening.from);
-    const ssize_t n = pread(listening.to, listening.text, sizeof(listening.text) - 1, 0);
-
-    listening.text[n > 0 ? n : 0] = '\0';
-    (void)close(listening.to);
-    return listening.text;
-}
-
-int tl_count(const char *text, const char *what)
-{
-    int n = 0;
-
-    for (const char *at = text; (at = strstr(at, what)) != NULL; at += strlen(what))
-        n++;
-    return n;
-}
-
-/* ---- memory ---- */
-
-void *tl_alloc(size_t bytes)
-{
-    void *memory = calloc(bytes > 0 ? bytes : 1, 1);
-
-    if (memory == NULL)
-        tl_die("out of memory");
-    return memory;
-}
-
-/** What it notes of memory is memory of the process. */
-static bool under_valgrind(void)
-{
-    const char *preloaded = getenv("LD_PRELOAD");
-    return preloaded != NULL && strstr(preloaded, "vgpreload") != NULL;
-}
-
-size_t tl_private(void)
-{
-    unsigned long total = 0, resident = 0, shared = 0;
-    FILE *file = NULL;
-
-    if (dlsym(RTLD_DEFAULT, "__asan_init") == NULL && !under_valgrind())
-        file = fopen("/proc/self/statm", "r");
-    if (file != NULL) {
-        if (fscanf(file, "%lu %lu %lu", &total, &resident, &shared) != 3)
-            resident = shared = 0;
-        fclose(file);
-    }
-    return (size_t)(resident - shared) * (size_t)sysconf(_SC_PAGESIZE);
-}
-
-size_t tl_allocated(void)
-{
-    const struct mallinfo2 m = mallinfo2();
-    return m.uordblks + m.hblkhd;
-}
-
-void tl_growth_step(tl_growth_t *g, int i, int warm_up, int n)
-{
-    const int part = (n - warm_up) / TL_GROWTH_PARTS;
-
-    if (i < warm_up || (i - warm_up) % part != 0 || i > warm_up + TL_GROWTH_PARTS * part)
-        return;
-    const size_t now = tl_private(), growth = i > warm_up && now > g->before ? now - g->before : 0;
-
-    g->least = i == warm_up ? SIZE_MAX : growth < g->least ? growth : g->least;
-    g->before = now;
 }
 
 /* ---- random numbers ---- */

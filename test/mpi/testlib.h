@@ -82,7 +82,8 @@ void tl_await_stopped(pid_t pid);
 /** Skips unless the number of ranks is in min .. max. */
 void tl_need_ranks(int min, int max);
 
-/** Rank and size in MPI_COMM_WORLD. */
+/** The program's name; rank and size in MPI_COMM_WORLD. */
+const char *tl_name(void);
 int tl_rank(void);
 int tl_size(void);
 
@@ -235,7 +236,8 @@ const char *tl_heard(void);
 /** How often a text is in another one. */
 int tl_count(const char *text, const char *what);
 
-/** Failed checks of this rank so far. */
+/** Checks of this rank so far that passed, and that failed. */
+long tl_passed(void);
 long tl_failed(void);
 
 /* ---- memory ---- */
